@@ -33,7 +33,9 @@ NEARLY_GREEDY = 0.3
 
 @once
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the share of far tokens that have one number on one side."""
+    """Return the share of far tokens that have one number on one side; or what the first look found, surely."""
+    if evidence.placed:
+        return Signature(math.ulp(0.0), 1.0, 1.0, 1.0, "kinds of tokens with one number", True, "; ".join(evidence.placed))
     if evidence.sampling.temperature < NEARLY_GREEDY or evidence.sampling.top_k == 1:
         return NotTested("near-greedy sampling reports logprobs of 0 by itself")
     far_T = np.abs(evidence.trainer_logprobs_T - evidence.rollout_logprobs_T) > FAR
@@ -71,5 +73,6 @@ CAUSE = Cause(
     least=OF_AGREEMENT,
     signature=signature,
     falsifier="the same mismatch in the tokens that the policy sampled",
-    next="log loss_mask, 0 for each token that the policy did not sample, and logprobs without a bound; compare again",
+    next="log what both sides computed for these tokens, or leave them out of the loss on both sides (loss_mask 0); "
+    "compare again",
 )

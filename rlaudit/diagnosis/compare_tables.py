@@ -16,7 +16,8 @@ from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.export import all_scorable
-from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.first_look import LOOKED_AT, FirstLook, first_look
 from rlaudit.tokens.join_trainer import joined
 from rlaudit.tokens.open_table import TokenTable
 from rlaudit.tokens.parquet import KNOWN
@@ -104,7 +105,9 @@ class Comparer:
     ) -> Compared:
         values, source = known_of(self.given, self.config, table.path, table.part)
         sampling = meanings_of(values, source)
-        settings = replace(self.settings, trainer_excludes=sampling.replays)
+        settings = replace(
+            self.settings, trainer_excludes=sampling.replays, first_look=_first_look(table, trainer)
+        )
         scored, only_scored, notes = self._scored(table, numbers, sampling)
         files, faults = 1, Faults()
         parts: Iterable[LogPart]
@@ -121,6 +124,8 @@ class Comparer:
         _note_sampling(self.progress, table, sampling)
         self.progress.expect(files)
         with self.progress.step(f"reading {table.path}"):
+            for column, because in settings.first_look.missing.items():
+                faults.add(Fault(table.path, FaultKind.MISSING, because, column=column))
             log = together(parts, table.path, faults, settings, numbers, sampled_from(files))
         self.drawn.append(None if log.sample is None else logged_figures(log.sample, settings.trainer_excludes))
         evidence = gather(
@@ -199,6 +204,18 @@ def _counted(
         total = "" if expected is None else f" of {expected / 1e6:.1f}"
         left = "" if expected is None else f", about {readable(max(expected - tokens, 0) / speed)} left"
         progress.update(f"{file.name}: {tokens / 1e6:.1f}{total} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
+
+
+def _first_look(table: TokenTable, trainer: TokenTable | None) -> FirstLook:
+    """Return what some sequences show before the log is read: of both tables, if there are two."""
+    numbers, silent = PromptNumbers(), Faults()
+    if trainer is None:
+        return first_look(table.sample(LOOKED_AT, numbers) or table.batches(silent, numbers, KNOWN))
+    rollouts, others = table.batches(silent, numbers, KNOWN), trainer.batches(silent, numbers, KNOWN)
+    partners = None if table.export.partners is None else table.export.partners(table.path, trainer.path)
+    if partners is not None:
+        rollouts, others = partners.rollouts(rollouts), partners.trainer(others)
+    return first_look(joined(rollouts, others, (table.path, trainer.path), silent))
 
 
 def _joined(

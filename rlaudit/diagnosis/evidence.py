@@ -102,8 +102,9 @@ def gather(
     if log.tally is None or log.sample is None:
         siblings = siblings_of(log.groups)
         if siblings is None:
-            raise nothing_to_compare(log.counts, faults)
-        return Evidence(name, sampling, trainer, settings, log.counts, log.share, log.share, siblings)
+            raise nothing_to_compare(log.counts, faults, settings)
+        gaps = settings.first_look.said
+        return Evidence(name, sampling, trainer, settings, log.counts, log.share, log.share, siblings, gaps=gaps)
     measurements = measure_tally(log.tally, settings.replicates, settings.seed)
     if scored is not None:
         # The scores are of these sequences, all of them.
@@ -129,6 +130,7 @@ def gather(
         floor_k2=None if before is None else before.floor_k2,
         alignment=alignment,
         most_tokens=settings.evidence_tokens,
+        placed=settings.first_look.placed,
     )
     return Evidence(
         name,
@@ -147,7 +149,7 @@ def gather(
         split=_split(batch, alignment, settings),
         weights=weights,
         versions=version_gaps(tokens, weights),
-        gaps=gaps,
+        gaps=(*settings.first_look.said, *gaps),
         unscored_today=before.name if before is not None and before.tally is None else None,
     )
 

@@ -55,6 +55,8 @@ class TokenEvidence:
     # Known only if the trainer scored the tokens under other meanings.
     meaning: Meaning | None = None
     alignment: AlignmentReport | None = None
+    # What is said of tokens with a number in place of a logprob, which are left out.
+    placed: tuple[str, ...] = ()
     # Of a comparison in which nothing is wrong, nats^2; None if none was measured.
     floor_k2: float | None = None
     excess: ExcessModel | None = field(default=None, repr=False)
@@ -133,6 +135,7 @@ def token_evidence(
     alignment: AlignmentReport | None = None,
     floor_k2: float | None = None,
     most_tokens: int = MOST_TOKENS,
+    placed: tuple[str, ...] = (),
 ) -> TokenEvidence:
     """Gather the evidence of a batch.
 
@@ -167,6 +170,7 @@ def token_evidence(
         trainer=trainer,
         meaning=meaning,
         alignment=alignment,
+        placed=placed,
         floor_k2=floor_k2,
     )
 

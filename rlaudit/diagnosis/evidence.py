@@ -100,7 +100,7 @@ def gather(
     Raises NotFinished if no token can be compared, and no samples with each other.
     """
     if log.tally is None or log.sample is None:
-        siblings = siblings_of(log.groups)
+        siblings = siblings_of(log.groups, settings.first_look.ends_missing)
         if siblings is None:
             raise nothing_to_compare(log.counts, faults, settings)
         gaps = settings.first_look.said
@@ -131,6 +131,7 @@ def gather(
         alignment=alignment,
         most_tokens=settings.evidence_tokens,
         placed=settings.first_look.placed,
+        ends_missing=settings.first_look.ends_missing,
     )
     return Evidence(
         name,
@@ -140,7 +141,7 @@ def gather(
         log.counts,
         log.share,
         looked_at,
-        siblings=siblings_of(log.groups) if scored is None else None,
+        siblings=siblings_of(log.groups, settings.first_look.ends_missing) if scored is None else None,
         alignment=log.alignment,
         measurements=measurements,
         tally=log.tally,

@@ -59,6 +59,9 @@ class Broken(StrEnum):
     ONE_OUTCOME = (
         "all samples have one reward: if they were chosen by it, they are sharper than what they were drawn from"
     )
+    WITHOUT_ENDS = (
+        "the end of sequence is not logged, and its draws would explain how sure the others look: log the end token"
+    )
     UNEVEN = (
         "prompts have different numbers of samples, and no rewards: the others may have been left out by their outcome"
     )

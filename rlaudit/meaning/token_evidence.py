@@ -57,6 +57,8 @@ class TokenEvidence:
     alignment: AlignmentReport | None = None
     # What is said of tokens with a number in place of a logprob, which are left out.
     placed: tuple[str, ...] = ()
+    # The share of draws that are an end of sequence and not logged.
+    ends_missing: float = 0.0
     # Of a comparison in which nothing is wrong, nats^2; None if none was measured.
     floor_k2: float | None = None
     excess: ExcessModel | None = field(default=None, repr=False)
@@ -136,6 +138,7 @@ def token_evidence(
     floor_k2: float | None = None,
     most_tokens: int = MOST_TOKENS,
     placed: tuple[str, ...] = (),
+    ends_missing: float = 0.0,
 ) -> TokenEvidence:
     """Gather the evidence of a batch.
 
@@ -171,6 +174,7 @@ def token_evidence(
         meaning=meaning,
         alignment=alignment,
         placed=placed,
+        ends_missing=ends_missing,
         floor_k2=floor_k2,
     )
 

@@ -72,7 +72,10 @@ def _possible(column: str, batch: TokenBatch) -> Iterator[Finding]:
     far_T = usable_T & (np.abs(logprobs_T - others_T) > APART)
     if far_T.sum() < FEWEST_APART:
         return
-    numbers, counts = np.unique(logprobs_T[far_T], return_counts=True)
+    # People put in whole numbers; a model may give the end of sequence one and the same probability everywhere.
+    numbers, counts = np.unique(logprobs_T[far_T & (logprobs_T == np.round(logprobs_T))], return_counts=True)
+    if not counts.size:
+        return
     number = float(numbers[counts.argmax()])
     same_T = usable_T & (logprobs_T == number)
     for places, words in _kinds(column, number, same_T, far_T, batch):

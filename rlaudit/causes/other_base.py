@@ -35,7 +35,11 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested(f"{telling} tokens of less than e^-{TELLING:g}: it takes {FEWEST}")
     log_ratio_N = np.log(np.maximum(trainer_T[telling_T], 1e-12) / np.maximum(rollout_T[telling_T], 1e-12))
     # Of a side in base b a logprob is 1 / ln b of the other's.
-    kinds = {(side, base): sign * math.log(ln) for base, ln in BASES.items() for side, sign in (("trainer", -1.0), ("rollout", 1.0))}
+    kinds = {
+        (side, base): sign * math.log(ln)
+        for base, ln in BASES.items()
+        for side, sign in (("trainer", -1.0), ("rollout", 1.0))
+    }
     side, base = min(kinds, key=lambda kind: abs(float(np.median(log_ratio_N)) - kinds[kind]))
     apart_N = np.abs(log_ratio_N - kinds[side, base])
     fits = int((apart_N < NEAR).sum())

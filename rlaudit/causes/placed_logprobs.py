@@ -38,7 +38,9 @@ NEARLY_GREEDY = 0.3
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the share of far tokens that have one number on one side; or what the first look found, surely."""
     if evidence.placed:
-        return Signature(math.ulp(0.0), 1.0, 1.0, 1.0, "kinds of tokens with one number", True, "; ".join(evidence.placed))
+        return Signature(
+            math.ulp(0.0), 1.0, 1.0, 1.0, "kinds of tokens with one number", True, "; ".join(evidence.placed)
+        )
     if evidence.sampling.temperature < NEARLY_GREEDY or evidence.sampling.top_k == 1:
         return NotTested("near-greedy sampling reports logprobs of 0 by itself")
     floored = max((_floored(evidence, side) for side in ("rollout", "trainer")), key=lambda found: found.effect)
@@ -79,9 +81,9 @@ def _floored(evidence: TokenEvidence, side: str) -> Signature:
         high=high,
         effect_of="tokens below a floor",
         large=below >= FEWEST and sequences >= FEWEST_SEQUENCES and held >= LEAST_SHARE_AT_A_FLOOR * below,
-        because=f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that the "
-        f"other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a floor, as of log(p + {math.exp(floor):.1g}) "
-        "or a clip; log it without",
+        because=f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that "
+        f"the other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a bound, as of a clip or "
+        f"log(p + {math.exp(floor):.1g}); log it without",
     )
 
 

@@ -105,9 +105,7 @@ class Comparer:
     ) -> Compared:
         values, source = known_of(self.given, self.config, table.path, table.part)
         sampling = meanings_of(values, source)
-        settings = replace(
-            self.settings, trainer_excludes=sampling.replays, first_look=_first_look(table, trainer)
-        )
+        settings = replace(self.settings, trainer_excludes=sampling.replays, first_look=_first_look(table, trainer))
         scored, only_scored, notes = self._scored(table, numbers, sampling)
         files, faults = 1, Faults()
         parts: Iterable[LogPart]

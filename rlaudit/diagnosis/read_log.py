@@ -23,6 +23,7 @@ from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.first_look import SIDES
 from rlaudit.tokens.parallel_map import parallel_map
 from rlaudit.tokens.parquet import KNOWN, MEASURED
 from rlaudit.tokens.prompt_numbers import PROMPTS, PromptNumbers
@@ -313,8 +314,9 @@ def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:
 
 def nothing_to_compare(counts: Counts, faults: Faults, settings: CompareSettings) -> NotFinished:
     """Return why a table cannot be judged."""
-    if "trainer_logprob" in settings.first_look.unused:
-        return NotFinished(f"there is nothing to compare with: {settings.first_look.unused['trainer_logprob']}")
+    unused = [reason for column, reason in settings.first_look.unused.items() if column in SIDES]
+    if unused:
+        return NotFinished(f"there is nothing to compare: {unused[0]}")
     if counts.unscored_sequences and not faults.sequences_left_out:
         return NotFinished(
             f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",

@@ -53,9 +53,7 @@ class Side(StrEnum):
     TRAINER = "the trainer"
 
 
-_SPOILED = frozenset(
-    {Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN, Broken.WITHOUT_ENDS}
-)
+_SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN, Broken.WITHOUT_ENDS})
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +135,13 @@ def _off_without_ends(found: Siblings, draws: SharedDraws, ends_missing: float) 
     """
     for side, logprobs_N in ((found.report, draws.rollout_logprobs_N), (found.trainer, draws.trainer_logprobs_N)):
         without = agreement(draws, np.minimum(logprobs_N - np.log1p(-MOST_ENDS * ends_missing), 0.0))
-        if found.off(side) and found.off(without) and without.step.value * side.step.value > 0:
+        if (
+            without is not None
+            and side is not None
+            and found.off(side)
+            and found.off(without)
+            and without.step.value * side.step.value > 0
+        ):
             return True
     return False
 

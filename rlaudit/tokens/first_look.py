@@ -7,6 +7,7 @@ that was not drawn counts as one that the loss does not count. Everything else o
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +55,11 @@ class Places:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: a sentence, and what follows from it.
+    """What a check found, in a sentence, and what follows from it.
 
-    unused: the columns that are not used. not_drawn: the tokens that are left out. placed: whether a number was put in
-    for their logprobs. missing: whether their logprobs are missing. ends_missing: of a sequence's draws, the share that
-    was not logged because the end of sequence is left out.
+    unused: the columns that are not used. capped: the logprobs of which none may be above 0. not_drawn: the tokens that
+    are left out. placed: whether a number was put in for their logprobs. missing: whether these are missing.
+    ends_missing: the share of all draws that was not logged because ends of sequence are left out.
     """
 
     because: str
@@ -67,6 +68,7 @@ class Finding:
     placed: bool = False
     missing: bool = False
     ends_missing: float = 0.0
+    capped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,14 +121,17 @@ class FirstLook:
 def applied(finding: Finding, batch: TokenBatch) -> TokenBatch:
     """Return the batch as one finding leaves it."""
     columns = {name: values for name, values in batch.token_columns.items() if name not in finding.unused}
-    trainer_T = batch.trainer_logprobs_T
-    if "trainer_logprob" in finding.unused:
-        trainer_T = np.full(batch.tokens, np.nan)
+    sides: dict[str, Any] = {}
+    for column, field in SIDES.items():
+        if column in finding.unused:
+            sides[field] = np.full(batch.tokens, np.nan)
+        elif column in finding.capped:
+            sides[field] = np.minimum(getattr(batch, field), 0.0)
     if finding.not_drawn is not None:
         left_out_T = finding.not_drawn.of(batch)
         if left_out_T.any():
             columns["loss_mask"] = batch.counts_T & ~left_out_T
-    return replace(batch, token_columns=columns, trainer_logprobs_T=trainer_T)
+    return replace(batch, token_columns=columns, **sides)
 
 
 def all_checks() -> dict[str, Check]:

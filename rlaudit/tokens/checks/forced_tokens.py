@@ -35,7 +35,7 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     groups_S = _groups(batch)
     alive_S = np.arange(batch.sequences)
     forced: list[int] = []
-    agreeing, of_all, same = 0, 0, True
+    agreeing, several, same = 0, 0, True
     for place in range(LONGEST):
         alive_S = alive_S[batch.lengths_S[alive_S] > place]
         if len(alive_S) < FEWEST_SEQUENCES:
@@ -50,7 +50,7 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
         if whole is None and by_group is None:
             break
         if place == 0 or by_group is not None:
-            agreeing, of_all = by_group or (agreeing, of_all)
+            agreeing, several = by_group or (agreeing, several)
         same &= whole is not None
         forced.append(place)
         modal_N = _modal(np.zeros_like(alive_S) if whole is not None else groups_S[alive_S], ids_N)
@@ -59,17 +59,13 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
         return
     if not forced or len(forced) * batch.sequences > (1 - LEAST_LEFT) * batch.tokens:
         return
-    ids = batch.token_id_T[batch.offsets[alive_S[0]] + np.array(forced)][:SHOWN].tolist() if len(alive_S) else []
-    first = "the first token" if len(forced) == 1 else f"the first {len(forced)} tokens"
-    who = (
-        f"all completions begin with the same {'token' if len(forced) == 1 else 'tokens'} (ids {', '.join(map(str, ids))})"
-        if same
-        else f"all samples of {agreeing} of {of_all} prompts begin with the same "
-        f"{'token' if len(forced) == 1 else f'{len(forced)} tokens'}"
-    )
+    tokens = "token" if len(forced) == 1 else f"{len(forced)} tokens"
+    ids = batch.token_id_T[batch.offsets[alive_S[:1]][:, None] + np.array(forced)][:, :SHOWN].tolist()
+    of_all = f"all completions begin with the same {tokens} (ids {', '.join(map(str, *ids))})"
+    of_prompts = f"all samples of {agreeing} of {several} prompts begin with the same {tokens}"
     yield Finding(
-        f"{who}, although by the reported probabilities they would not: {first} of each completion were put there by a "
-        "template and not drawn, and are left out; log loss_mask 0 for them",
+        f"{of_all if same else of_prompts}, although by the reported probabilities they would not: a template put them "
+        "there, no sampler drew them; they are left out; log loss_mask 0 for them",
         not_drawn=Places(positions=tuple(forced)),
     )
 

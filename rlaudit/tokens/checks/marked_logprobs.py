@@ -1,8 +1,9 @@
 """Tokens whose logprob is one number, or missing, where the other side has logprobs of all sizes: it was put in.
 
-Covered: numbers that no logprob can be (1.0, -9999), missing ones (null, NaN), and numbers that could be (0, -1, -100),
-of either side, if the tokens have one more thing in common: always the last token, one token id, the first tokens, or
-stretches. Agent loops write 0 for the tokens of a tool (verl's `response_logprobs += [0.0] * len(response_ids)`), others
+Covered: whole numbers that no logprob can be (1.0, -9999, -inf), missing ones (null, NaN), and whole numbers that could
+be (0, -1, -100), of either side, if the tokens have one more thing in common: always the last token, one token id, the
+first tokens, or stretches. Agent loops write 0 for the tokens of a tool (verl's
+`response_logprobs += [0.0] * len(response_ids)`), others
 1.0 for an end token that they append (open-instruct's INVALID_LOGPROB), and a loss that ignores pad = eos leaves 0 for
 the end of sequence.
 Not covered: numbers with noise on them, and single tokens without a pattern: their sequences are left out (`sound.py`).
@@ -52,8 +53,9 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
 
 def _impossible(column: str, logprobs_T: Floats, batch: TokenBatch) -> Iterator[Finding]:
     broken_T = RANGES[column].broken(logprobs_T)
-    broken_T = np.zeros(batch.tokens, dtype=np.bool_) if broken_T is None else broken_T & ~np.isinf(logprobs_T)
-    numbers, counts = np.unique(logprobs_T[broken_T & batch.counts_T], return_counts=True)
+    broken_T = np.zeros(batch.tokens, dtype=np.bool_) if broken_T is None else broken_T
+    broken_T &= (logprobs_T == np.round(logprobs_T)) & batch.counts_T
+    numbers, counts = np.unique(logprobs_T[broken_T], return_counts=True)
     for number in [np.nan, *numbers[np.argsort(-counts)][:MOST_NUMBERS].tolist()]:
         marked_T = (np.isnan(logprobs_T) if np.isnan(number) else logprobs_T == number) & batch.counts_T
         marked = _Marked(column, float(number), marked_T, batch)
@@ -97,7 +99,8 @@ def _possible(column: str, batch: TokenBatch) -> Iterator[Finding]:
 def _kinds(
     column: str, number: float, same_T: NDArray[np.bool_], far_T: NDArray[np.bool_], batch: TokenBatch
 ) -> Iterator[tuple[Places, str]]:
-    """Yield the kinds of tokens that nearly always have the number."""
+    """Yield the kinds of tokens that have the number."""
+    beyond_T = far_T & (np.abs(batch.rollout_logprobs_T - batch.trainer_logprobs_T) > FAR)
     last_T = last_counted(batch)
     ids, counts = np.unique(batch.token_id_T[same_T & far_T], return_counts=True)
     token_id = int(ids[counts.argmax()]) if counts.size else NO_TOKEN
@@ -112,10 +115,14 @@ def _kinds(
     ):
         kind_T = is_kind_T & batch.comparable_T
         named = places.token_id is None or token_id != NO_TOKEN
-        if named and kind_T.sum() >= FEWEST and (kind_T & same_T).sum() >= NEARLY_ALL * kind_T.sum():
+        # If part of the log alone has it, as of one worker of many, far ones have to say so.
+        surely = (kind_T & same_T).sum() >= NEARLY_ALL * kind_T.sum() or (
+            kind_T & same_T & beyond_T
+        ).sum() >= FEWEST_APART
+        if named and surely:
             yield places, words
     run_T = run_lengths(same_T, batch)
-    if (same_T & far_T & (np.abs(batch.rollout_logprobs_T - batch.trainer_logprobs_T) > FAR)).sum() >= FEWEST_APART:
+    if (same_T & beyond_T).sum() >= FEWEST_APART:
         apart_in_runs_T = same_T & far_T & (run_T >= STRETCH)
         if apart_in_runs_T.sum() >= NEARLY_ALL * (same_T & far_T).sum():
             mean = run_T[apart_in_runs_T].mean()
@@ -179,9 +186,7 @@ class _Marked:
         else:
             what = "no sampler reported it, as for the tokens of a tool, a template or padding"
             instead = "log loss_mask 0 for them"
-        return Finding(
-            f"{who}: {what}; {instead}", not_drawn=places, placed=not missing, missing=missing
-        )
+        return Finding(f"{who}: {what}; {instead}", not_drawn=places, placed=not missing, missing=missing)
 
 
 CHECK = Check("marked-logprobs", look)

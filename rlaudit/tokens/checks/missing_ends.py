@@ -3,7 +3,7 @@
 The end of sequence is an id that stands at the end and hardly anywhere else. Completions that ended before the longest
 did were ended by it, and if they have none, it was left out. Of a draw from p that did not end, the probabilities are
 p / (1 - e): what e is at each token nobody logged, but on average it is one draw of each completion.
-Not covered: text that ends as often without it (aborted, cut by a budget of tokens that differs): the same is said of it.
+Not covered: text that ends without it (aborted, cut by a budget of tokens that differs): the same is said of it.
 """
 
 from collections.abc import Iterator
@@ -42,9 +42,9 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
         return
     yield Finding(
         f"the end of sequence is not logged: {lost} of {ended} completions that ended before the longest one have no "
-        f"common last id, at {batch.lengths_S[ended_S].mean():.0f} tokens each; it is a draw like others, without which "
-        "tokens look surer than they were drawn, so nothing is concluded from what it could explain; log the end token "
-        "with its logprobs",
+        f"end token with a logprob, at {batch.lengths_S[ended_S].mean():.0f} tokens each; it is a draw like others, "
+        "without which tokens look surer than they were drawn, so nothing is concluded from what it could explain; "
+        "log the end token with its logprobs",
         ends_missing=missing,
     )
 

@@ -2,9 +2,9 @@
 
 A token of probability p leaves 1 - p for all others, so its distribution has an entropy of at least h(p) = -p ln p -
 (1-p) ln(1-p), if one token has the rest, and of at most h(p) + (1-p) ln V, if all others share it evenly.
-Covered: a column that was never filled (0 everywhere), another scale (bits), logits before the temperature, entropies of
-other rows. Tokens drawn from a distribution surprise by its entropy on average, whatever it is: entropies in bits are
-log2(e) times that at every size, and no temperature does that.
+Covered: a column that was never filled (0 everywhere), another scale (bits), logits before the temperature, entropies
+of other rows. Tokens drawn from a distribution surprise by its entropy on average, whatever it is: entropies in bits
+are log2(e) times that at every size, and no temperature does that.
 Not covered: entropies off by less than rounding, which would be no other verdict either.
 """
 
@@ -40,7 +40,11 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     entropy_T = np.asarray(batch.token_columns[COLUMN], dtype=np.float64)
     usable_T = batch.comparable_T & np.isfinite(entropy_T) & (batch.trainer_logprobs_T <= 0.0)
     usable_T &= np.isfinite(batch.trainer_logprobs_T)
-    logprobs_T, entropy_T, sequence_T = batch.trainer_logprobs_T[usable_T], entropy_T[usable_T], batch.sequence_T[usable_T]
+    logprobs_T, entropy_T, sequence_T = (
+        batch.trainer_logprobs_T[usable_T],
+        entropy_T[usable_T],
+        batch.sequence_T[usable_T],
+    )
     if len(entropy_T) < FEWEST:
         return
     least_T, most_T = bounds(logprobs_T)
@@ -56,8 +60,8 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
         return
     if _in_bits(logprobs_T, entropy_T):
         yield Finding(
-            f"column {COLUMN} is not used: it is {BITS:.2f} times how much the tokens surprise, at every size, so it is "
-            "in bits; log it in nats",
+            f"column {COLUMN} is not used: it is {BITS:.2f} times how much the tokens surprise, at every size, so it "
+            "is in bits; log it in nats",
             unused=(COLUMN,),
         )
 
@@ -77,8 +81,8 @@ def _sentence(entropy_T: Floats, count: int, words: str) -> str:
             "sure, so it was never filled; log the entropy of the distribution that trainer_logprob is of, in nats"
         )
     return (
-        f"column {COLUMN} is not used: in {count} of {len(entropy_T)} tokens it is {words} that a distribution can have "
-        "which gives the token its trainer_logprob (other logits, before the temperature, another unit, or other rows); "
+        f"column {COLUMN} is not used: in {count} of {len(entropy_T)} tokens it is {words} that a distribution can "
+        "have which gives the token its trainer_logprob (other logits, before the temperature, another unit); "
         "log the entropy of the distribution that trainer_logprob is of, in nats"
     )
 

@@ -81,8 +81,8 @@ def _sentence(entropy_T: Floats, count: int, words: str) -> str:
             "sure, so it was never filled; log the entropy of the distribution that trainer_logprob is of, in nats"
         )
     return (
-        f"column {COLUMN} is not used: in {count} of {len(entropy_T)} tokens it is {words} that a distribution can "
-        "have which gives the token its trainer_logprob (other logits, before the temperature, another unit); "
+        f"column {COLUMN} is not used: in {count} of {len(entropy_T)} tokens it is {words} that a distribution has "
+        "which gives the token this trainer_logprob (another distribution, before the temperature, unit, or other rows); "
         "log the entropy of the distribution that trainer_logprob is of, in nats"
     )
 

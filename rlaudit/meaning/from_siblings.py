@@ -53,7 +53,9 @@ class Side(StrEnum):
     TRAINER = "the trainer"
 
 
-_SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN, Broken.WITHOUT_ENDS})
+_SPOILED = frozenset(
+    {Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN, Broken.WITHOUT_ENDS, Broken.GAPS}
+)
 
 
 @dataclass(frozen=True, eq=False)

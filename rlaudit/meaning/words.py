@@ -28,6 +28,7 @@ UNEXPLAINED = {Kind.UNEXPLAINED_BIAS: "unexplained bias", Kind.UNEXPLAINED_SHIFT
 CANNOT_TELL = (
     "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
     "penalties and logit biases that both sides leave out",
+    "a choice among samples by length, likelihood or ratio after they were drawn: the rest look sharper than they were",
 )
 ONE_NUMBER = (
     "raw and processed logprobs are the same numbers at T=1 without filters or penalties: they cannot be told apart "

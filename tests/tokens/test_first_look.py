@@ -243,3 +243,20 @@ def test_what_is_found_in_the_first_sequences_holds_for_the_whole_log():
     found = first_look([marked, honest])
     assert (~found.applied(marked).counts_T).sum() == marked.sequences
     assert found.applied(honest).counts_T.all()
+
+
+def test_last_tokens_that_one_side_scored_differently_are_left_out():
+    honest = table()
+    found, left_out_T = left_out(with_trainer(honest, honest.trainer_logprobs_T - 8.0 * last_of(honest)))
+    assert (left_out_T == last_of(honest)).all()
+    assert "only the last token is far off" in found.placed[0]
+
+
+def test_a_mask_by_ratio_is_not_used_and_one_of_tools_is():
+    honest = table(noise=0.1, peaked=0.2)
+    apart_T = np.abs(honest.trainer_logprobs_T - honest.rollout_logprobs_T)
+    by_ratio = with_columns(honest, loss_mask=(apart_T < 0.2).astype(int))
+    assert "mask by ratio" in first_look([by_ratio]).unused["loss_mask"]
+    of_tools = with_columns(honest, loss_mask=1 - tool_of(honest).astype(int))
+    tools_T = np.where(tool_of(honest), 0.0, honest.rollout_logprobs_T)
+    assert not first_look([replace(of_tools, rollout_logprobs_T=tools_T)]).findings

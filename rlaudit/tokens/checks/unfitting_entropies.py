@@ -82,7 +82,7 @@ def _sentence(entropy_T: Floats, count: int, words: str) -> str:
         )
     return (
         f"column {COLUMN} is not used: in {count} of {len(entropy_T)} tokens it is {words} that a distribution has "
-        "which gives the token this trainer_logprob (another distribution, before the temperature, unit, or other rows); "
+        "which gives the token this trainer_logprob (logits before the temperature, another unit, other rows); "
         "log the entropy of the distribution that trainer_logprob is of, in nats"
     )
 

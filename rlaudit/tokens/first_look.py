@@ -144,7 +144,7 @@ def all_checks() -> dict[str, Check]:
 def first_look(batches: Iterable[TokenBatch]) -> FirstLook:
     """Look at the first batches of a log, LOOKED_AT tokens or a little more of them, with every check.
 
-    A check sees what the ones before it left.
+    A check sees what the ones before it, by name, left.
     """
     parts = list(_enough(batches))
     found: list[Finding] = []

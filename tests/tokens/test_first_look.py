@@ -252,6 +252,17 @@ def test_last_tokens_that_one_side_scored_differently_are_left_out():
     assert "only the last token is far off" in found.placed[0]
 
 
+@pytest.mark.parametrize("number", [1.0, 0.0, -100.0])
+@pytest.mark.parametrize("places", [last_of, tool_of])
+def test_numbers_that_the_loss_mask_leaves_out_already_are_nothing_to_say(number, places):
+    honest = ended()
+    column_T = np.where(places(honest), number, honest.rollout_logprobs_T)
+    masked = with_columns(honest, loss_mask=1 - places(honest).astype(int))
+    found = first_look([replace(masked, rollout_logprobs_T=column_T)])
+    assert not found.unused
+    assert not found.placed
+
+
 def test_a_mask_by_ratio_is_not_used_and_one_of_tools_is():
     honest = table(noise=0.1, peaked=0.2)
     apart_T = np.abs(honest.trainer_logprobs_T - honest.rollout_logprobs_T)
@@ -259,4 +270,4 @@ def test_a_mask_by_ratio_is_not_used_and_one_of_tools_is():
     assert "mask by ratio" in first_look([by_ratio]).unused["loss_mask"]
     of_tools = with_columns(honest, loss_mask=1 - tool_of(honest).astype(int))
     tools_T = np.where(tool_of(honest), 0.0, honest.rollout_logprobs_T)
-    assert not first_look([replace(of_tools, rollout_logprobs_T=tools_T)]).findings
+    assert not first_look([replace(of_tools, rollout_logprobs_T=tools_T)]).unused

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from drawn_tokens import drawn, without_ends
 from logged_tokens import logged
 from token_tables import table, with_columns, with_trainer
 
@@ -54,7 +55,7 @@ def test_only_the_tokens_whose_logprob_was_put_in_are_left_out(side, number, pla
     ]
 
 
-def test_end_tokens_that_the_trainer_left_out_are_not_called_unsampled():
+def test_end_tokens_that_the_trainer_left_out_are_not_called_undrawn():
     honest = ended()
     said = first_look([with_trainer(honest, np.where(last_of(honest), 0.0, honest.trainer_logprobs_T))]).placed
     assert "the trainer left the end token out" in said[0]
@@ -161,47 +162,10 @@ def test_columns_that_hold_another_number_are_called_by_it(side, turned, words):
     assert [words in because for because in found.said] == [True]
 
 
-def sampled(seed=0, prompts=24, samples=4, length=12, forced=(), vocabulary=40, ends=0.0):
-    """Draws of a table of contexts, which are the tokens so far; the same distribution is reported.
-
-    forced: ids that stand first in all completions, or functions of the prompt's number. ends: chance of an end.
-    """
-    rng = np.random.default_rng(seed)
-    ids, logprobs, lengths = [], [], []
-    for prompt in range(prompts):
-        for _ in range(samples):
-            context, count = (prompt,), 0
-            while count < length:
-                world = np.random.default_rng((seed, *context))
-                p = world.dirichlet(np.full(vocabulary, 0.15)) * (1 - ends)
-                p[0] += ends
-                token = int(rng.choice(vocabulary, p=p))
-                if count < len(forced):
-                    token = forced[count](prompt) if callable(forced[count]) else forced[count]
-                    p[token] = max(p[token], 1e-3)
-                ids.append(token)
-                logprobs.append(np.log(p[token]))
-                context, count = (*context, token), count + 1
-                if token == 0:
-                    break
-            lengths.append(count)
-    sequences = prompts * samples
-    honest = table(prompts=prompts, samples=samples, length=1)
-    sequence_T = np.repeat(np.arange(sequences), lengths)
-    return replace(
-        honest,
-        rollout_logprobs_T=np.array(logprobs),
-        trainer_logprobs_T=np.array(logprobs) + 1e-5 * rng.standard_normal(len(ids)),
-        token_id_T=np.array(ids),
-        position_T=np.concatenate([np.arange(length) for length in lengths]),
-        sequence_T=sequence_T,
-    )
-
-
 @pytest.mark.parametrize("forced", [(7,), (7, 9, 11), (lambda prompt: prompt % 30 + 1,) * 2])
 def test_forced_first_words_are_left_out(forced):
-    found, left_out_T = left_out(sampled(forced=forced))
-    batch = sampled(forced=forced)
+    found, left_out_T = left_out(drawn(forced=forced))
+    batch = drawn(forced=forced)
     assert (left_out_T == (batch.position_T < len(forced))).all()
     assert "no sampler drew them" in found.said[0]
 
@@ -209,7 +173,7 @@ def test_forced_first_words_are_left_out(forced):
 @pytest.mark.parametrize("seed", range(6))
 def test_first_words_that_are_likely_are_drawn(seed):
     """All prompts begin with one word that has 95 %: nearly all samples have it."""
-    batch = sampled(seed=seed, prompts=48)
+    batch = drawn(seed=seed, prompts=48)
     rng = np.random.default_rng(seed)
     likely_S = rng.random(batch.sequences) < 0.95
     first_T = batch.position_T == 0
@@ -220,20 +184,14 @@ def test_first_words_that_are_likely_are_drawn(seed):
     assert not any("no sampler drew" in because for because in found.said)
 
 
-def without_ends(batch):
-    kept_T = batch.token_id_T != 0
-    return batch._of(kept_T, slice(None), np.unique(batch.sequence_T[kept_T], return_inverse=True)[1])
-
-
 def test_completions_without_their_end_are_told_from_those_with_it():
-    whole = sampled(ends=0.1, length=30, prompts=12)
+    whole = drawn(ends=0.1, length=30, prompts=12)
     assert not first_look([whole]).ends_missing
-    cut = whole.take(np.flatnonzero(whole.lengths_S > 1))
-    assert first_look([without_ends(cut)]).ends_missing == pytest.approx(0.1, abs=0.03)
+    assert first_look([without_ends(whole)]).ends_missing == pytest.approx(0.1, abs=0.03)
 
 
 def test_completions_of_one_length_were_cut_and_lack_no_end():
-    assert not first_look([sampled(length=8)]).findings
+    assert not first_look([drawn(length=8)]).findings
 
 
 def test_what_is_found_in_the_first_sequences_holds_for_the_whole_log():

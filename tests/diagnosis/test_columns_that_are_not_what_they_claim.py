@@ -1,0 +1,91 @@
+"""Honest tables with a column or tokens that are not what they claim: what `compare` makes of them, and of faults."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from compare_tokens import compare
+from drawn_tokens import drawn, without_ends
+from logged_tokens import logged
+from token_tables import table, with_columns, with_trainer
+
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.layers import Verdict
+from rlaudit.meaning.broken_groups import Broken
+from rlaudit.meaning.candidates import Semantics
+
+FAST = CompareSettings(replicates=200)
+
+
+def compared(batch, temperature=1.0):
+    asked = Semantics(temperature=temperature)
+    return compare([batch], asked, asked, FAST)
+
+
+def named(found):
+    return found.attribution.names
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sharper", [False, True])
+def test_missing_ends_explain_a_little_and_not_a_lower_temperature(seed, sharper):
+    whole = drawn(seed, prompts=48, samples=8, length=40, vocabulary=20, ends=0.1, power=1.7 if sharper else 1.0)
+    found = compared(without_ends(whole))
+    assert found.verdicts[0] is (Verdict.MISMATCH if sharper else Verdict.INCONCLUSIVE)
+    assert (Broken.WITHOUT_ENDS in found.evidence.siblings.broken) is not sharper
+    assert any("end of sequence" in line for line in found.not_seen)
+
+
+@pytest.mark.parametrize("sharper", [False, True])
+def test_forced_words_are_left_out_and_the_rest_is_judged(sharper):
+    log = drawn(prompts=48, samples=8, forced=(5, 6), power=1.7 if sharper else 1.0)
+    found = compared(log)
+    assert (found.verdicts[0] is Verdict.MISMATCH) is sharper
+    assert found.evidence.counts.compared_tokens == (log.position_T > 1).sum()
+
+
+def test_entropies_that_were_never_filled_show_nothing():
+    found = compared(with_columns(logged(noise=0.01), trainer_entropy=np.zeros(3200)))
+    assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    assert found.meaning.figures.sharp is None
+
+
+def test_a_copied_trainer_column_shows_nothing_of_the_trainer():
+    honest = drawn(prompts=24)
+    found = compared(with_trainer(honest, honest.rollout_logprobs_T.copy()))
+    assert found.verdicts[1:] == (Verdict.NOT_TESTED, Verdict.NOT_TESTED)
+    assert "copy of rollout_logprob" in found.layers[1].because
+    assert found.evidence.siblings.trainer is None
+
+
+@pytest.mark.parametrize("side", ["rollout_logprobs_T", "trainer_logprobs_T"])
+@pytest.mark.parametrize("base", [2, 10])
+def test_another_base_is_named_and_no_temperature_is_taken_for_one(side, base):
+    honest = table(noise=0.05)
+    found = compared(replace(honest, **{side: getattr(honest, side) / np.log(base)}))
+    assert named(found) >= {"other-base"}
+    assert f"{side[:7]}_logprob is in base {base}" in found.layers[0].because
+    hotter = logged(noise=0.01, trainer_at=np.log(base))
+    assert "other-base" not in named(compared(hotter))
+
+
+@pytest.mark.parametrize("side", ["rollout_logprobs_T", "trainer_logprobs_T"])
+@pytest.mark.parametrize(
+    "floored",
+    [lambda logprobs_T: np.maximum(logprobs_T, -4.0), lambda logprobs_T: np.log(0.99 * np.exp(logprobs_T) + 0.01)],
+)
+def test_a_floor_is_named_and_wrong_weights_are_not_taken_for_one(side, floored):
+    honest = table(noise=0.02, peaked=0.3)
+    found = compared(replace(honest, **{side: floored(getattr(honest, side))}))
+    assert named(found) == {"placed-logprobs"}
+    assert "is never below" in found.layers[0].because
+    apart_T = np.random.default_rng(0).normal(0, 1.5, honest.tokens)
+    wrong = with_trainer(honest, np.minimum(honest.trainer_logprobs_T + apart_T, -0.001))
+    assert "placed-logprobs" not in named(compared(wrong))
+
+
+def test_samples_whose_ids_have_gaps_are_no_fair_sample():
+    honest = drawn(prompts=24, samples=8)
+    kept = np.flatnonzero(honest.sample_names_S % 2 == 1)
+    assert Broken.GAPS in compared(honest.take(kept)).evidence.siblings.broken
+    assert Broken.GAPS not in compared(honest).evidence.siblings.broken

@@ -29,8 +29,8 @@ SAME_MASS = 0.02
 WITNESSED_TOP_P = 1.0 - SAME_MASS
 # Of 1/T, by a temperature so much higher; one so much lower moves it by more.
 SAME_STEP = SAME_TEMPERATURE / (1.0 + SAME_TEMPERATURE)
-# Where samples share a context they may end more often than elsewhere, so many times. Simulated, 2026-11, 4 to 20 tokens
-# a completion: at 1 no log without a fault is off, at 1.25 a temperature of 0.67 shows from 12 tokens on.
+# Where samples share a context they may end more often than elsewhere, so many times. Simulated, 2026-11, 4 to 20
+# tokens each: at 1 no log without a fault is off, at 1.25 a temperature of 0.67 shows from 12 tokens on.
 MOST_ENDS = 1.25
 # The lightest filters that published configs set.
 LIGHT_MIN_P = 0.02

@@ -106,7 +106,7 @@ class Comparer:
         values, source = known_of(self.given, self.config, table.path, table.part)
         sampling = meanings_of(values, source)
         settings = replace(self.settings, trainer_excludes=sampling.replays, first_look=_first_look(table, trainer))
-        scored, only_scored, notes = self._scored(table, numbers, sampling)
+        scored, only_scored, notes = self._scored(table, numbers, sampling, settings.first_look)
         files, faults = 1, Faults()
         parts: Iterable[LogPart]
         if trainer is not None:
@@ -150,14 +150,14 @@ class Comparer:
         )
 
     def _scored(
-        self, table: TokenTable, numbers: PromptNumbers, sampling: Meanings
+        self, table: TokenTable, numbers: PromptNumbers, sampling: Meanings, looked: FirstLook
     ) -> tuple[Scored | None, bool, list[str]]:
         """Return a sample with the model's scores, whether no other trainer has scored it, and notes."""
         if self.scorer is None:
             return None, False, []
         from rlaudit.diagnosis.compare_scored import score
 
-        picked = _picked(table, self.score_tokens, numbers)
+        picked = _picked(table, self.score_tokens, numbers, looked)
         scored = score(picked, sampling.sampling, sampling.trainer, self.scorer, self.progress)
         notes = [f"{scored[0].tokens} tokens in {scored[0].sequences} sequences were scored with {self.scorer.model}"]
         if picked.prompt_token_ids_S is None:
@@ -229,12 +229,12 @@ def _joined(
     return part, "" if partners is None else partners.note()
 
 
-def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatch:
+def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers, looked: FirstLook) -> TokenBatch:
     """Return sequences to score: spread over the table, with every column."""
     silent = Faults()
     sampled = SequenceSample(tokens // 2)
     for batch in table.sample(tokens, numbers) or table.batches(silent, numbers, KNOWN):
-        usable = table.export.scorable(table.path, sound(batch, table.path, silent))
+        usable = table.export.scorable(table.path, sound(looked.applied(batch), table.path, silent))
         if usable.sequences:
             sampled.add(usable)
     picked = sampled.batch()

@@ -87,11 +87,7 @@ def _possible(column: str, batch: TokenBatch) -> Iterator[Finding]:
         if marked.tokens < FEWEST or marked.sequences < FEWEST_SEQUENCES or apart < FEWEST_APART:
             continue
         elsewhere_T = far_T & ~kind_T
-        if (
-            apart >= SHARE_APART * marked.tokens
-            and (elsewhere_T & same_T).sum() <= SHARE_ELSEWHERE * max(apart, 1)
-            and np.ptp(others_T[kind_T]) > APART
-        ):
+        if apart >= SHARE_APART * marked.tokens and (elsewhere_T & same_T).sum() <= SHARE_ELSEWHERE * max(apart, 1):
             yield marked.finding(places, words)
             return
 

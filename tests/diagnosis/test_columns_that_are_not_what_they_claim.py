@@ -13,13 +13,14 @@ from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.tokens.first_look import first_look
 
 FAST = CompareSettings(replicates=200)
 
 
 def compared(batch, temperature=1.0):
     asked = Semantics(temperature=temperature)
-    return compare([batch], asked, asked, FAST)
+    return compare([batch], asked, asked, replace(FAST, first_look=first_look([batch])))
 
 
 def named(found):

@@ -23,10 +23,8 @@ from rlaudit.tokens.column_range import RANGES
 from rlaudit.tokens.first_look import SIDES, Check, Finding, Places, last_counted, run_lengths, unscored
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
-# Of tokens with an impossible number: one may be a fault of its own.
-FEWEST_IMPOSSIBLE, FEWEST_SEQUENCES = 3, 2
-# Of tokens whose number could be a logprob; of them so many differ from the other side.
-FEWEST, FEWEST_APART = 8, 5
+# Of tokens with the number: few may be a fault of their own. Of them so many differ from the other side.
+FEWEST, FEWEST_SEQUENCES, FEWEST_APART = 8, 2, 5
 # Nats by which a number that was put in is off; rounding to bfloat16 moves a logprob near 0 by less.
 APART = 0.1
 # Nats. A token that top-p of 0.4 or more keeps alone is nearer.
@@ -59,7 +57,7 @@ def _impossible(column: str, logprobs_T: Floats, batch: TokenBatch) -> Iterator[
     for number in [np.nan, *numbers[np.argsort(-counts)][:MOST_NUMBERS].tolist()]:
         marked_T = (np.isnan(logprobs_T) if np.isnan(number) else logprobs_T == number) & batch.counts_T
         marked = _Marked(column, float(number), marked_T, batch)
-        if marked.tokens < FEWEST_IMPOSSIBLE or marked.sequences < FEWEST_SEQUENCES:
+        if marked.tokens < FEWEST or marked.sequences < FEWEST_SEQUENCES:
             continue
         shared = marked.in_common()
         if shared is not None:

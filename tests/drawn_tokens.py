@@ -6,14 +6,14 @@ import numpy as np
 from token_tables import table
 
 
-def drawn(seed=0, prompts=24, samples=4, length=12, forced=(), vocabulary=40, ends=0.0, power=1.0):
+def drawn(seed=0, prompts=24, samples=4, length=12, forced=(), vocabulary=40, ends=0.0, power=1.0, entropies=False):
     """Return draws from distributions that only the tokens so far decide, and that are reported.
 
     forced: ids that stand first in all completions, or functions of the prompt's number. ends: chance of an end, which
     is id 0. power: of the probabilities that tokens are drawn by, unlike those that are reported.
     """
     rng = np.random.default_rng(seed)
-    ids, logprobs, lengths = [], [], []
+    ids, logprobs, entropy_T, lengths = [], [], [], []
     for prompt in range(prompts):
         for _ in range(samples):
             context, count = (prompt,), 0
@@ -30,6 +30,7 @@ def drawn(seed=0, prompts=24, samples=4, length=12, forced=(), vocabulary=40, en
                     p[token] = max(p[token], 1e-3)
                 ids.append(token)
                 logprobs.append(np.log(p[token]))
+                entropy_T.append(-(p * np.log(np.maximum(p, 1e-300))).sum())
                 context, count = (*context, token), count + 1
                 if token == 0:
                     break
@@ -44,6 +45,7 @@ def drawn(seed=0, prompts=24, samples=4, length=12, forced=(), vocabulary=40, en
         token_id_T=np.array(ids),
         position_T=np.concatenate([np.arange(length) for length in lengths]),
         sequence_T=sequence_T,
+        token_columns={"trainer_entropy": np.array(entropy_T)} if entropies else {},
     )
 
 

@@ -27,10 +27,12 @@ def named(found):
     return found.attribution.names
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("entropies", [False, True])
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("sharper", [False, True])
-def test_missing_ends_explain_a_little_and_not_a_lower_temperature(seed, sharper):
-    whole = drawn(seed, prompts=48, samples=8, length=40, vocabulary=20, ends=0.1, power=1.7 if sharper else 1.0)
+def test_missing_ends_explain_a_little_and_not_a_lower_temperature(seed, sharper, entropies):
+    world = {"prompts": 48, "samples": 8, "length": 40, "vocabulary": 20, "ends": 0.1, "entropies": entropies}
+    whole = drawn(seed, power=1.7 if sharper else 1.0, **world)
     found = compared(without_ends(whole))
     assert found.verdicts[0] is (Verdict.MISMATCH if sharper else Verdict.INCONCLUSIVE)
     assert (Broken.WITHOUT_ENDS in found.evidence.siblings.broken) is not sharper

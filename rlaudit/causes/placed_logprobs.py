@@ -43,7 +43,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         )
     if evidence.sampling.temperature < NEARLY_GREEDY or evidence.sampling.top_k == 1:
         return NotTested("near-greedy sampling reports logprobs of 0 by itself")
-    floored = max((_floored(evidence, side) for side in ("rollout", "trainer")), key=lambda found: found.effect)
+    floored = max((_floored(evidence, side) for side in ("rollout", "trainer")), key=lambda bound: bound.effect)
     if floored.large:
         return floored
     far_T = np.abs(evidence.trainer_logprobs_T - evidence.rollout_logprobs_T) > FAR

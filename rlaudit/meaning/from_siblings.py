@@ -125,24 +125,25 @@ def siblings_of(groups: tuple[TokenBatch, Integers] | None, ends_missing: float 
     )
     if report is None:
         return None
-    found = Siblings(report, trainer, wrong, int(copied_P.sum()))
-    if ends_missing and not _off_without_ends(found, draws, ends_missing):
-        found = replace(found, broken=(*wrong, Broken.WITHOUT_ENDS))
-    return found
+    siblings = Siblings(report, trainer, wrong, int(copied_P.sum()))
+    if ends_missing and not _off_without_ends(siblings, draws, ends_missing):
+        return replace(siblings, broken=(*wrong, Broken.WITHOUT_ENDS))
+    return siblings
 
 
-def _off_without_ends(found: Siblings, draws: SharedDraws, ends_missing: float) -> bool:
+def _off_without_ends(siblings: Siblings, draws: SharedDraws, ends_missing: float) -> bool:
     """Return whether a side is off by more than missing ends of sequence explain.
 
     Of draws that did not end a report gives p, and should give p / (1 - e).
     """
-    for side, logprobs_N in ((found.report, draws.rollout_logprobs_N), (found.trainer, draws.trainer_logprobs_N)):
+    logprobs_by_side = (draws.rollout_logprobs_N, draws.trainer_logprobs_N)
+    for side, logprobs_N in zip((siblings.report, siblings.trainer), logprobs_by_side, strict=True):
         without = agreement(draws, np.minimum(logprobs_N - np.log1p(-MOST_ENDS * ends_missing), 0.0))
         if (
             without is not None
             and side is not None
-            and found.off(side)
-            and found.off(without)
+            and siblings.off(side)
+            and siblings.off(without)
             and without.step.value * side.step.value > 0
         ):
             return True

@@ -42,17 +42,17 @@ def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
     room = float(np.square(evidence.room_T).sum())
     noise = float(np.square(evidence.log_ratio_T).sum()) / room if room > 0 else 0.0
     entropy_T, logprobs_T = np.asarray(entropy_T, dtype=np.float64), evidence.trainer_logprobs_T
-    found = sharpness(logprobs_T, entropy_T, evidence.cluster_T, evidence.clusters, noise)
+    plain = sharpness(logprobs_T, entropy_T, evidence.cluster_T, evidence.clusters, noise)
     if not evidence.ends_missing:
-        return found
+        return plain
     # Of draws that did not end the trainer gives p, and should give p / (1 - e).
     left = 1.0 - np.minimum(evidence.ends_missing, -np.expm1(np.minimum(logprobs_T, 0.0)))
     ended_T = np.where(left < 1.0, (1.0 - left) * np.log(np.maximum(1.0 - left, 1e-300)), 0.0)
     entropy_of_others_T = np.maximum((entropy_T + ended_T) / left + np.log(left), 0.0)
     others = sharpness(logprobs_T - np.log(left), entropy_of_others_T, evidence.cluster_T, evidence.clusters, noise)
-    same = found.inverse_step * others.inverse_step > 0
-    off = same and all(side.convicts(TEMPERATURE_EFFECT, ALPHA) for side in (found, others))
-    return found if off else None
+    same = plain.inverse_step * others.inverse_step > 0
+    off = same and all(side.convicts(TEMPERATURE_EFFECT, ALPHA) for side in (plain, others))
+    return plain if off else None
 
 
 @once

@@ -147,15 +147,15 @@ def first_look(batches: Iterable[TokenBatch]) -> FirstLook:
     A check sees what the ones before it, by name, left.
     """
     parts = list(_enough(batches))
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if not parts:
         return FirstLook()
     batch = concatenate(parts)
     for check in all_checks().values():
         for finding in check.look(batch):
             batch = applied(finding, batch)
-            found.append(finding)
-    return FirstLook(tuple(found))
+            findings.append(finding)
+    return FirstLook(tuple(findings))
 
 
 def _enough(batches: Iterable[TokenBatch]) -> Iterator[TokenBatch]:

@@ -229,3 +229,10 @@ def test_a_mask_by_ratio_is_not_used_and_one_of_tools_is():
     of_tools = with_columns(honest, loss_mask=1 - tool_of(honest).astype(int))
     tools_T = np.where(tool_of(honest), 0.0, honest.rollout_logprobs_T)
     assert not first_look([replace(of_tools, rollout_logprobs_T=tools_T)]).unused
+
+
+@pytest.mark.parametrize("lag", [1, 4])
+def test_last_tokens_of_a_shift_are_not_the_only_ones_that_are_far_off(lag):
+    honest = table(peaked=0.7, length=20)
+    last_T = np.where(last_of(honest), -5.0, honest.trainer_logprobs_T)
+    assert not first_look([with_trainer(honest, np.roll(last_T, -lag))]).placed

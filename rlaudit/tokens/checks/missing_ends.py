@@ -2,7 +2,7 @@
 
 The end of sequence is an id that stands at the end and hardly anywhere else. Completions that ended before the longest
 did were ended by it, and if they have none, it was left out. Of a draw from p that did not end, the probabilities are
-p / (1 - e): what e is at each token nobody logged, but on average it is one draw of each completion.
+p / (1 - e): what e is at each token is not known, but on average it is one draw of each completion.
 Not covered: text that ends without it (aborted, cut by a budget of tokens that differs): the same is said of it.
 """
 

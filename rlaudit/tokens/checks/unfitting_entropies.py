@@ -3,7 +3,7 @@
 A token of probability p leaves 1 - p for all others, so its distribution has an entropy of at least h(p) = -p ln p -
 (1-p) ln(1-p), if one token has the rest, and of at most h(p) + (1-p) ln V, if all others share it evenly.
 Covered: a column that was never filled (0 everywhere), another scale (bits), logits before the temperature, entropies
-of other rows. Tokens drawn from a distribution surprise by its entropy on average, whatever it is: entropies in bits
+of other rows. Tokens drawn from a distribution surprise by its entropy on average, at any size: entropies in bits
 are log2(e) times that at every size, and no temperature does that.
 Not covered: entropies off by less than rounding, which would be no other verdict either.
 """

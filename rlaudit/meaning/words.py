@@ -28,8 +28,8 @@ UNEXPLAINED = {Kind.UNEXPLAINED_BIAS: "unexplained bias", Kind.UNEXPLAINED_SHIFT
 CANNOT_TELL = (
     "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
     "penalties and logit biases that both sides leave out",
-    "a choice among samples by length, likelihood or ratio after they were drawn: the rest look sharper than they were",
 )
+CHOSEN = "whether samples were left out by length, likelihood or ratio after they were drawn: the rest would look sharper too"
 ONE_NUMBER = (
     "raw and processed logprobs are the same numbers at T=1 without filters or penalties: they cannot be told apart "
     "here and need not be"
@@ -56,7 +56,8 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
         if figures.ratio is None:
             return (NO_TRAINER,)
         blind = figures.sharp is None and figures.temperature is None
-        return (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
+        unseen = (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
+        return (CHOSEN, *unseen) if meaning.kind in {Kind.HIDDEN_FILTER, Kind.HIDDEN_SAMPLING} else unseen
     if meaning.kind is Kind.NO_TOKENS:
         return ("everything: no token was scored",)
     unseen = []

@@ -92,3 +92,9 @@ def test_samples_whose_ids_have_gaps_are_no_fair_sample():
     kept = np.flatnonzero(honest.sample_names_S % 2 == 1)
     assert Broken.GAPS in compared(honest.take(kept)).evidence.siblings.broken
     assert Broken.GAPS not in compared(honest).evidence.siblings.broken
+
+
+def test_a_choice_among_samples_is_said_to_look_like_a_hidden_temperature():
+    hidden = compared(drawn(prompts=48, samples=8, power=1.7))
+    assert hidden.verdicts[0] is Verdict.MISMATCH
+    assert any("left out by length, likelihood or ratio" in line for line in hidden.not_seen)

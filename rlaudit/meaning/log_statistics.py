@@ -33,7 +33,7 @@ ALIKE = 1e-3
 def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
     """Compare the sample with the trainer, by the trainer's entropies; None if they were not recorded.
 
-    None as well if ends of sequence are missing whose draws would explain what is found.
+    If ends of sequence are missing: with them or without, whichever is farther off; None if that decides.
     """
     entropy_T = evidence.columns.get("trainer_entropy")
     if entropy_T is None or not np.isfinite(entropy_T).all() or evidence.clusters < 2:
@@ -50,9 +50,10 @@ def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
     ended_T = np.where(left < 1.0, (1.0 - left) * np.log(np.maximum(1.0 - left, 1e-300)), 0.0)
     entropy_of_others_T = np.maximum((entropy_T + ended_T) / left + np.log(left), 0.0)
     others = sharpness(logprobs_T - np.log(left), entropy_of_others_T, evidence.cluster_T, evidence.clusters, noise)
-    same = plain.inverse_step * others.inverse_step > 0
-    off = same and all(side.convicts(TEMPERATURE_EFFECT, ALPHA) for side in (plain, others))
-    return plain if off else None
+    off = [side.convicts(TEMPERATURE_EFFECT, ALPHA) for side in (plain, others)]
+    if all(off):
+        return plain if plain.inverse_step * others.inverse_step > 0 else None
+    return None if any(off) else max(plain, others, key=lambda side: abs(side.inverse_step))
 
 
 @once

@@ -13,6 +13,9 @@ from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import ALPHA, TEMPERATURE_EFFECT
+from rlaudit.meaning.log_statistics import sharpness_of
+from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.tokens.first_look import first_look
 
 FAST = CompareSettings(replicates=200)
@@ -34,7 +37,7 @@ def test_missing_ends_explain_a_little_and_not_a_lower_temperature(seed, sharper
     world = {"prompts": 48, "samples": 8, "length": 40, "vocabulary": 20, "ends": 0.1, "entropies": entropies}
     whole = drawn(seed, power=1.7 if sharper else 1.0, **world)
     found = compared(without_ends(whole))
-    assert found.verdicts[0] is (Verdict.MISMATCH if sharper else Verdict.INCONCLUSIVE)
+    assert (found.verdicts[0] is Verdict.MISMATCH) is sharper
     assert (Broken.WITHOUT_ENDS in found.evidence.siblings.broken) is not sharper
     assert any("end of sequence" in line for line in found.not_seen)
 
@@ -98,3 +101,14 @@ def test_a_choice_among_samples_is_said_to_look_like_a_hidden_temperature():
     hidden = compared(drawn(prompts=48, samples=8, power=1.7))
     assert hidden.verdicts[0] is Verdict.MISMATCH
     assert any("left out by length, likelihood or ratio" in line for line in hidden.not_seen)
+
+
+def test_entropies_show_nothing_where_missing_ends_would_explain_what_they_show():
+    """Two tokens of 81 and 9 %, and an end of 10 % that is not logged."""
+    batch = table(prompts=40)
+    drawn_T = np.where(np.random.default_rng(0).random(batch.tokens) < 0.9, np.log(0.81), np.log(0.09))
+    entropy = -sum(p * np.log(p) for p in (0.81, 0.09, 0.1))
+    batch = with_columns(with_trainer(batch, drawn_T), trainer_entropy=np.full(batch.tokens, entropy))
+    assert sharpness_of(token_evidence(batch)).convicts(TEMPERATURE_EFFECT, ALPHA)
+    assert sharpness_of(token_evidence(batch, ends_missing=0.1)) is None
+    assert sharpness_of(token_evidence(batch, ends_missing=0.01)).convicts(TEMPERATURE_EFFECT, ALPHA)

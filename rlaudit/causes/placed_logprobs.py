@@ -1,4 +1,4 @@
-"""Logprobs that were put in: no sampler reported them, and one number stands for all of them.
+"""Logprobs that were put in: no sampler reported them, and one number stands for all of them, or bounds them.
 
 Agent loops append the tokens of a tool with a logprob of 0 (verl's `response_logprobs += [0.0] * len(response_ids)`),
 padding and forced tokens have 0 as well, and a clip leaves its bound. A log without a loss mask counts them all.
@@ -10,6 +10,7 @@ Source: verl's agent loops, which give such tokens a response_mask of 0.
 
 import math
 
+import numpy as np
 from scipy.special import bdtrc
 
 from rlaudit.attribution.alignment_signature import proportion_interval
@@ -17,20 +18,31 @@ from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature, Stag
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.tokens.far_tokens import FAR
 
 NAME = "placed-logprobs"
 FEWEST, FEWEST_SEQUENCES = 8, 2
 LEAST_SHARE_OF_FAR = 0.5
 # Of noise of any kind a tenth of the far tokens with one number would be many, even in logs of bfloat16.
 SHARE_BY_CHANCE = 0.1
+# Of log(p + c), where p is below c / e; and of the tokens there, so many are held by it.
+ABOVE_A_FLOOR = 0.35
+LEAST_SHARE_AT_A_FLOOR = 0.9
 # Below this temperature a sampled token's processed logprob is often 0 in float32.
 NEARLY_GREEDY = 0.3
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the share of far tokens, of the whole log, that have one number on one side."""
+    """Return the share of a log's far tokens that have one number on one side; or what the first look found."""
+    if evidence.placed:
+        return Signature(
+            math.ulp(0.0), 1.0, 1.0, 1.0, "kinds of tokens with one number", True, "; ".join(evidence.placed)
+        )
     if evidence.sampling.temperature < NEARLY_GREEDY or evidence.sampling.top_k == 1:
         return NotTested("near-greedy sampling reports logprobs of 0 by itself")
+    floored = max((_floored(evidence, side) for side in ("rollout", "trainer")), key=lambda bound: bound.effect)
+    if floored.large:
+        return floored
     if evidence.alignment is None:
         return NotTested("alignment was not looked at")
     far = evidence.alignment.far.tokens
@@ -49,6 +61,28 @@ def signature(evidence: TokenEvidence) -> Outcome:
     )
 
 
+def _floored(evidence: TokenEvidence, side: str) -> Signature:
+    """Return whether one side has a floor, as of log(p + c): where the other side goes below it, it stays there."""
+    ours_T, others_T = evidence.rollout_logprobs_T, evidence.trainer_logprobs_T
+    ours_T, others_T = (ours_T, others_T) if side == "rollout" else (others_T, ours_T)
+    floor = float(ours_T.min(initial=0.0))
+    below_T = others_T < floor - FAR
+    below, sequences = int(below_T.sum()), len(np.unique(evidence.sequence_T[below_T]))
+    held = int((below_T & (ours_T < floor + ABOVE_A_FLOOR)).sum())
+    low, high = proportion_interval(held, max(below, 1))
+    return Signature(
+        p_value=max(float(bdtrc(held - 1, below, SHARE_BY_CHANCE)), math.ulp(0.0)) if held else 1.0,
+        effect=held / max(below, 1),
+        low=low,
+        high=high,
+        effect_of="tokens below a floor",
+        large=below >= FEWEST and sequences >= FEWEST_SEQUENCES and held >= LEAST_SHARE_AT_A_FLOOR * below,
+        because=f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that "
+        f"the other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a bound, as of a clip or "
+        f"log(p + {math.exp(floor):.1g}); log it without",
+    )
+
+
 CAUSE = Cause(
     name=NAME,
     title="Logprobs that were put in (tool output, forced, padded or clipped tokens)",
@@ -57,5 +91,6 @@ CAUSE = Cause(
     least=OF_AGREEMENT,
     signature=signature,
     falsifier="the same mismatch in the tokens that the policy sampled",
-    next="log loss_mask, 0 for each token that the policy did not sample, and logprobs without a bound; compare again",
+    next="log what both sides computed for these tokens, or leave them out of the loss on both sides (loss_mask 0); "
+    "compare again",
 )

@@ -112,7 +112,8 @@ def _layers(comparison: Comparison) -> list[Judgement]:
     judgements = [say_meaning(comparison.meaning, attribution, ratio)]
     if evidence.distance is None or attribution is None or path is None:
         later = (Layer.INFERENCE_PATH, Layer.OBJECTIVE)
-        judgements += [untested(layer, UNSCORED, WITH_TRAINER) for layer in later]
+        reason = evidence.settings.first_look.unused.get("trainer_logprob", UNSCORED)
+        judgements += [untested(layer, reason, WITH_TRAINER) for layer in later]
     else:
         distance, (semantic, *_), earlier = evidence.distance, comparison.verdicts, comparison.verdicts[:2]
         judgements.append(say_path(path, distance, attribution, semantic, evidence.weights))
@@ -127,8 +128,9 @@ def _left_out(evidence: Evidence) -> tuple[str, ...]:
     if counts.misaligned:
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.misaligned.items()))
         lines.append(f"sequences whose two sides do not meet are in no figure: {kinds}")
-    if counts.uncounted_tokens:
-        lines.append(f"{counts.uncounted_tokens} of {counts.tokens} tokens are not counted by the loss mask")
+    masked = counts.uncounted_tokens - counts.not_drawn_tokens
+    if masked > 0:
+        lines.append(f"{masked} of {counts.tokens} tokens are not counted by the loss mask")
     if counts.impossible_tokens:
         lines.append(
             f"{counts.impossible_tokens} tokens lie outside what the trainer's filters keep; they have no ratio"

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.statistics.resample import REPLICATES
+from rlaudit.tokens.first_look import FirstLook
 
 EVIDENCE_TOKENS = 200_000
 
@@ -22,3 +23,5 @@ class CompareSettings:
     seed: int = 0
     # Whether the trainer replays the sampler's filters, so that it may call a sampled token impossible.
     trainer_excludes: bool = False
+    # What is left out of the log, because it is not what it claims to be.
+    first_look: FirstLook = field(default_factory=FirstLook)

@@ -16,7 +16,8 @@ from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.export import all_scorable
-from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.first_look import LOOKED_AT, FirstLook, first_look
 from rlaudit.tokens.join_trainer import joined
 from rlaudit.tokens.open_table import TokenTable
 from rlaudit.tokens.parquet import KNOWN
@@ -104,8 +105,8 @@ class Comparer:
     ) -> Compared:
         values, source = known_of(self.given, self.config, table.path, table.part)
         sampling = meanings_of(values, source)
-        settings = replace(self.settings, trainer_excludes=sampling.replays)
-        scored, only_scored, notes = self._scored(table, numbers, sampling)
+        settings = replace(self.settings, trainer_excludes=sampling.replays, first_look=_first_look(table, trainer))
+        scored, only_scored, notes = self._scored(table, numbers, sampling, settings.first_look)
         files, faults = 1, Faults()
         parts: Iterable[LogPart]
         if trainer is not None:
@@ -121,6 +122,8 @@ class Comparer:
         _note_sampling(self.progress, table, sampling)
         self.progress.expect(files)
         with self.progress.step(f"reading {table.path}"):
+            for column, because in settings.first_look.missing.items():
+                faults.add(Fault(table.path, FaultKind.MISSING, because, column=column))
             log = together(parts, table.path, faults, settings, numbers, sampled_from(files))
         self.drawn.append(None if log.sample is None else logged_figures(log.sample, settings.trainer_excludes))
         evidence = gather(
@@ -147,14 +150,14 @@ class Comparer:
         )
 
     def _scored(
-        self, table: TokenTable, numbers: PromptNumbers, sampling: Meanings
+        self, table: TokenTable, numbers: PromptNumbers, sampling: Meanings, looked: FirstLook
     ) -> tuple[Scored | None, bool, list[str]]:
         """Return a sample with the model's scores, whether no other trainer has scored it, and notes."""
         if self.scorer is None:
             return None, False, []
         from rlaudit.diagnosis.compare_scored import score
 
-        picked = _picked(table, self.score_tokens, numbers)
+        picked = _picked(table, self.score_tokens, numbers, looked)
         scored = score(picked, sampling.sampling, sampling.trainer, self.scorer, self.progress)
         notes = [f"{scored[0].tokens} tokens in {scored[0].sequences} sequences were scored with {self.scorer.model}"]
         if picked.prompt_token_ids_S is None:
@@ -201,6 +204,18 @@ def _counted(
         progress.update(f"{file.name}: {tokens / 1e6:.1f}{total} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
 
 
+def _first_look(table: TokenTable, trainer: TokenTable | None) -> FirstLook:
+    """Return what some sequences show before the log is read: of both tables, if there are two."""
+    numbers, silent = PromptNumbers(), Faults()
+    if trainer is None:
+        return first_look(table.sample(LOOKED_AT, numbers) or table.batches(silent, numbers, KNOWN))
+    rollouts, others = table.batches(silent, numbers, KNOWN), trainer.batches(silent, numbers, KNOWN)
+    partners = None if table.export.partners is None else table.export.partners(table.path, trainer.path)
+    if partners is not None:
+        rollouts, others = partners.rollouts(rollouts), partners.trainer(others)
+    return first_look(joined(rollouts, others, (table.path, trainer.path), silent))
+
+
 def _joined(
     table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers
 ) -> tuple[LogPart, str]:
@@ -214,12 +229,12 @@ def _joined(
     return part, "" if partners is None else partners.note()
 
 
-def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatch:
+def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers, looked: FirstLook) -> TokenBatch:
     """Return sequences to score: spread over the table, with every column."""
     silent = Faults()
     sampled = SequenceSample(tokens // 2)
     for batch in table.sample(tokens, numbers) or table.batches(silent, numbers, KNOWN):
-        usable = table.export.scorable(table.path, sound(batch, table.path, silent))
+        usable = table.export.scorable(table.path, sound(looked.applied(batch), table.path, silent))
         if usable.sequences:
             sampled.add(usable)
     picked = sampled.batch()

@@ -103,10 +103,11 @@ def gather(
     Raises NotFinished if no token can be compared, and no samples with each other.
     """
     if log.tally is None or log.sample is None:
-        siblings = siblings_of(log.groups)
+        siblings = siblings_of(log.groups, settings.first_look.ends_missing)
         if siblings is None:
-            raise nothing_to_compare(log.counts, faults)
-        return Evidence(name, sampling, trainer, settings, log.counts, log.share, log.share, siblings)
+            raise nothing_to_compare(log.counts, faults, settings)
+        gaps = settings.first_look.said
+        return Evidence(name, sampling, trainer, settings, log.counts, log.share, log.share, siblings, gaps=gaps)
     measurements = measure_tally(log.tally, settings.replicates, settings.seed)
     if scored is not None:
         # The scores are of these sequences, all of them.
@@ -128,6 +129,8 @@ def gather(
         floor_k2=None if before is None else before.floor_k2,
         alignment=log.alignment,
         most_tokens=settings.evidence_tokens,
+        placed=settings.first_look.placed,
+        ends_missing=settings.first_look.ends_missing,
     )
     searched = len(tokens.cluster_S)
     if scored is None and searched < log.share.sequences:
@@ -141,7 +144,7 @@ def gather(
         log.counts,
         log.share,
         looked_at,
-        siblings=siblings_of(log.groups) if scored is None else None,
+        siblings=siblings_of(log.groups, settings.first_look.ends_missing) if scored is None else None,
         alignment=log.alignment,
         measurements=measurements,
         tally=log.tally,
@@ -150,7 +153,7 @@ def gather(
         split=_split(batch, settings),
         weights=weights,
         versions=version_gaps(tokens, weights),
-        gaps=gaps,
+        gaps=(*settings.first_look.said, *gaps),
         unscored_today=before.name if before is not None and before.tally is None else None,
     )
 

@@ -23,6 +23,7 @@ from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.first_look import SIDES
 from rlaudit.tokens.parallel_map import parallel_map
 from rlaudit.tokens.parquet import KNOWN, MEASURED
 from rlaudit.tokens.prompt_numbers import PROMPTS, PromptNumbers
@@ -47,6 +48,8 @@ class Counts:
     compared_tokens: int = 0
     unscored_sequences: int = 0
     uncounted_tokens: int = 0
+    # Of these: not by the loss mask, but by the first look.
+    not_drawn_tokens: int = 0
     # Outside the filters that the trainer replays; in no figure.
     impossible_tokens: int = 0
     # Sequences whose two sides do not meet, by the kind of failure, once the whole log was read; in no figure.
@@ -62,6 +65,7 @@ class Counts:
             self.compared_tokens + other.compared_tokens,
             self.unscored_sequences + other.unscored_sequences,
             self.uncounted_tokens + other.uncounted_tokens,
+            self.not_drawn_tokens + other.not_drawn_tokens,
             self.impossible_tokens + other.impossible_tokens,
             dict(Counter(self.misaligned) + Counter(other.misaligned)),
             min(self.shortest_sequence, other.shortest_sequence),
@@ -186,8 +190,11 @@ class _Chunk:
 
 def _chunk(logged: TokenBatch, path: Path, settings: CompareSettings, summed: RunningTally) -> _Chunk:
     faults = Faults()
-    batch = sound(logged, path, faults, settings.trainer_excludes)
-    counts = Counts(batch.tokens, batch.sequences, uncounted_tokens=int(batch.tokens - batch.counts_T.sum()))
+    looked_at = settings.first_look.applied(logged)
+    batch = sound(looked_at, path, faults, settings.trainer_excludes)
+    uncounted, not_drawn = (int((~part.counts_T).sum()) for part in (batch, looked_at))
+    not_drawn -= int((~logged.counts_T).sum())
+    counts = Counts(batch.tokens, batch.sequences, uncounted_tokens=uncounted, not_drawn_tokens=not_drawn)
     if not batch.sequences:
         return _Chunk(faults, counts)
     scored_S = np.add.reduceat(batch.comparable_T, batch.offsets[:-1], dtype=np.int64) > 0
@@ -221,7 +228,8 @@ def _looked_at(
     if sample is None:
         return sampled.batch(), Faults()
     faults = Faults()
-    parts = [sound(part, path, faults, settings.trainer_excludes) for part in sample]
+    looked_at = (settings.first_look.applied(part) for part in sample)
+    parts = [sound(part, path, faults, settings.trainer_excludes) for part in looked_at]
     parts = [part for part in parts if part.sequences and part.comparable_T.any()]
     # What the stream reads too, it has counted already.
     return concatenate(parts) if parts else sampled.batch(), faults.without(MEASURED)
@@ -288,7 +296,7 @@ def together(
     if not samples:
         groups = unscored.groups()
         if groups is None:
-            raise nothing_to_compare(counted, faults)
+            raise nothing_to_compare(counted, faults, settings)
         tokens = counted.tokens - counted.uncounted_tokens
         share = DataShare(
             counted.sequences, faults.sequences_left_out, tokens, faults.tokens_left_out, unread=faults.unread
@@ -320,8 +328,11 @@ def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:
     )
 
 
-def nothing_to_compare(counts: Counts, faults: Faults) -> NotFinished:
+def nothing_to_compare(counts: Counts, faults: Faults, settings: CompareSettings) -> NotFinished:
     """Return why a table cannot be judged."""
+    unused = [reason for column, reason in settings.first_look.unused.items() if column in SIDES]
+    if unused:
+        return NotFinished(f"there is nothing to compare: {unused[0]}")
     if counts.unscored_sequences and not faults.sequences_left_out:
         return NotFinished(
             f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",

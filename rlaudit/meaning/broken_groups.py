@@ -4,8 +4,9 @@ Covered: copies (one seed for a whole group, a completion logged twice, greedy s
 (another chat template, tools or images), which report other logprobs for one token in what looks like one context;
 groups chosen by their outcome, which leave out those in which every sample was right, and so those that agree most;
 samples chosen by theirs, which are sharper than what they were drawn from.
-Not covered: a choice by rewards that were not logged, where it leaves as many samples of every prompt; weights updated
-in flight where no version was logged, whose small changes pull agreement a little below what is reported.
+Not covered: a choice that was not logged, where it leaves as many samples of every prompt and numbers them anew;
+weights updated in flight where no version was logged, whose small changes pull agreement a little below what is
+reported.
 """
 
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ DOUBTFUL_SHARE, FEWEST_OVERFULL = 0.002, 3
 FEWEST_GROUPS = 20
 # A few samples of a log are always lost: aborted, too long, not scored.
 UNEVEN_SHARE = 0.1
+# Groups with a sample numbered beyond their size; numbers up to so many times the largest group are within one.
+GAPS_SHARE, MOST_NUMBERS = 0.5, 4
 
 
 class Broken(StrEnum):
@@ -58,6 +61,13 @@ class Broken(StrEnum):
     CHOSEN = "groups were chosen by their outcome: none is all right or all wrong"
     ONE_OUTCOME = (
         "all samples have one reward: if they were chosen by it, they are sharper than what they were drawn from"
+    )
+    WITHOUT_ENDS = (
+        "the end of sequence is not logged, and its draws would explain how sure the others look: log the end token"
+    )
+    GAPS = (
+        "samples of a prompt are missing between others, by their ids: if they were left out by length, likelihood or "
+        "ratio, the rest are sharper than what they were drawn from"
     )
     UNEVEN = (
         "prompts have different numbers of samples, and no rewards: the others may have been left out by their outcome"
@@ -78,6 +88,7 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
         and overfull_C.sum() >= FEWEST_OVERFULL,
         # The probabilities of tokens that no other sample shares can still add up to more than 1.
         Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED and not other,
+        Broken.GAPS: _gaps(batch, group_S),
         **_choices(batch, group_S),
     }
     return tuple(kind for kind, is_broken in checks.items() if is_broken)
@@ -146,6 +157,20 @@ def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
     apart = float((high_R - low_R > OTHER_NATS)[telling].mean()) if telling.any() else 0.0
     _, context_R = np.unique(context_N[firsts], return_inverse=True)
     return apart, int(several.sum()), np.bincount(context_R, np.exp(low_R)) > OVERFULL
+
+
+def _gaps(batch: TokenBatch, group_S: Integers) -> bool:
+    """Return whether samples are numbered within their group, and numbers in between are missing from many groups."""
+    names = batch.sample_names_S
+    if names.dtype.kind not in "iu" and not all(isinstance(name, int) for name in names.tolist()):
+        return False
+    number_S = np.asarray(names, dtype=np.int64)
+    _, group_S, size_G = np.unique(group_S, return_inverse=True, return_counts=True)
+    if len(size_G) < FEWEST_GROUPS or number_S.min() not in (0, 1) or number_S.max() > MOST_NUMBERS * size_G.max():
+        return False
+    highest_G = np.zeros(len(size_G), dtype=np.int64)
+    np.maximum.at(highest_G, group_S, number_S - number_S.min())
+    return bool((highest_G >= size_G).mean() > GAPS_SHARE)
 
 
 def _choices(batch: TokenBatch, group_S: Integers) -> dict[Broken, bool]:

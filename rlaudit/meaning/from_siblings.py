@@ -12,7 +12,7 @@ agree less as well.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from rlaudit.arrays import Integers
 from rlaudit.meaning.broken_groups import Broken, broken, copied
 from rlaudit.meaning.honesty import TEMPERATURE_EFFECT
-from rlaudit.meaning.siblings import Agreement, agreement, shared_draws
+from rlaudit.meaning.siblings import Agreement, SharedDraws, agreement, shared_draws
 from rlaudit.tokens.token_batch import TokenBatch
 
 # What would matter to a clip range: T=0.95 instead of 1, top-p 0.98 instead of none.
@@ -29,6 +29,9 @@ SAME_MASS = 0.02
 WITNESSED_TOP_P = 1.0 - SAME_MASS
 # Of 1/T, by a temperature so much higher; one so much lower moves it by more.
 SAME_STEP = SAME_TEMPERATURE / (1.0 + SAME_TEMPERATURE)
+# Where samples share a context they may end more often than elsewhere, so many times. Simulated, 2026-11, 4 to 20
+# tokens each: at 1 no log without a fault is off, at 1.25 a temperature of 0.67 shows from 12 tokens on.
+MOST_ENDS = 1.25
 # The lightest filters that published configs set.
 LIGHT_MIN_P = 0.02
 LIGHT_TOP_K = 50
@@ -51,7 +54,9 @@ class Side(StrEnum):
     TRAINER = "the trainer"
 
 
-_SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN})
+_SPOILED = frozenset(
+    {Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN, Broken.WITHOUT_ENDS, Broken.GAPS}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +110,11 @@ class Siblings:
         return self.report.step.low <= self.trainer.step.high and self.trainer.step.low <= self.report.step.high
 
 
-def siblings_of(groups: tuple[TokenBatch, Integers] | None) -> Siblings | None:
-    """Return what whole groups of samples say (`tokens/sibling_groups.py`); None if no two samples share a context."""
+def siblings_of(groups: tuple[TokenBatch, Integers] | None, ends_missing: float = 0.0) -> Siblings | None:
+    """Return what whole groups of samples say (`tokens/sibling_groups.py`); None if no two samples share a context.
+
+    ends_missing: the share of draws that are an end of sequence and not logged.
+    """
     draws = None if groups is None else shared_draws(*groups)
     if groups is None or draws is None:
         return None
@@ -115,7 +123,31 @@ def siblings_of(groups: tuple[TokenBatch, Integers] | None) -> Siblings | None:
     report, trainer = (
         agreement(draws, logprobs_N) for logprobs_N in (draws.rollout_logprobs_N, draws.trainer_logprobs_N)
     )
-    return None if report is None else Siblings(report, trainer, wrong, int(copied_P.sum()))
+    if report is None:
+        return None
+    siblings = Siblings(report, trainer, wrong, int(copied_P.sum()))
+    if ends_missing and not _off_without_ends(siblings, draws, ends_missing):
+        return replace(siblings, broken=(*wrong, Broken.WITHOUT_ENDS))
+    return siblings
+
+
+def _off_without_ends(siblings: Siblings, draws: SharedDraws, ends_missing: float) -> bool:
+    """Return whether a side is off by more than missing ends of sequence explain.
+
+    Of draws that did not end a report gives p, and should give p / (1 - e).
+    """
+    logprobs_by_side = (draws.rollout_logprobs_N, draws.trainer_logprobs_N)
+    for side, logprobs_N in zip((siblings.report, siblings.trainer), logprobs_by_side, strict=True):
+        without = agreement(draws, np.minimum(logprobs_N - np.log1p(-MOST_ENDS * ends_missing), 0.0))
+        if (
+            without is not None
+            and side is not None
+            and siblings.off(side)
+            and siblings.off(without)
+            and without.step.value * side.step.value > 0
+        ):
+            return True
+    return False
 
 
 def reach_of(side: Agreement) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
+from rlaudit.meaning.honesty import ALPHA, TEMPERATURE_EFFECT
 from rlaudit.meaning.sharpness import Sharpness, sharpness
 from rlaudit.meaning.token_evidence import TokenEvidence, once
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
@@ -30,20 +31,29 @@ ALIKE = 1e-3
 
 
 def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
-    """Compare the sample with the trainer, by the trainer's entropies; None if they were not recorded."""
+    """Compare the sample with the trainer, by the trainer's entropies; None if they were not recorded.
+
+    If ends of sequence are missing: with them or without, whichever is farther off; None if that decides.
+    """
     entropy_T = evidence.columns.get("trainer_entropy")
     if entropy_T is None or not np.isfinite(entropy_T).all() or evidence.clusters < 2:
         return None
     # Noise on logits moves a logprob in proportion to 1 - p.
     room = float(np.square(evidence.room_T).sum())
     noise = float(np.square(evidence.log_ratio_T).sum()) / room if room > 0 else 0.0
-    return sharpness(
-        evidence.trainer_logprobs_T,
-        np.asarray(entropy_T, dtype=np.float64),
-        evidence.cluster_T,
-        evidence.clusters,
-        noise,
-    )
+    entropy_T, logprobs_T = np.asarray(entropy_T, dtype=np.float64), evidence.trainer_logprobs_T
+    plain = sharpness(logprobs_T, entropy_T, evidence.cluster_T, evidence.clusters, noise)
+    if not evidence.ends_missing:
+        return plain
+    # Of draws that did not end the trainer gives p, and should give p / (1 - e).
+    left = 1.0 - np.minimum(evidence.ends_missing, -np.expm1(np.minimum(logprobs_T, 0.0)))
+    ended_T = np.where(left < 1.0, (1.0 - left) * np.log(np.maximum(1.0 - left, 1e-300)), 0.0)
+    entropy_of_others_T = np.maximum((entropy_T + ended_T) / left + np.log(left), 0.0)
+    others = sharpness(logprobs_T - np.log(left), entropy_of_others_T, evidence.cluster_T, evidence.clusters, noise)
+    off = [side.convicts(TEMPERATURE_EFFECT, ALPHA) for side in (plain, others)]
+    if all(off):
+        return plain if plain.inverse_step * others.inverse_step > 0 else None
+    return None if any(off) else max(plain, others, key=lambda side: abs(side.inverse_step))
 
 
 @once

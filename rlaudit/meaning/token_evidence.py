@@ -55,6 +55,10 @@ class TokenEvidence:
     # Known only if the trainer scored the tokens under other meanings.
     meaning: Meaning | None = None
     alignment: AlignmentReport | None = None
+    # What is said of tokens with a number in place of a logprob, which are left out.
+    placed: tuple[str, ...] = ()
+    # The share of draws that are an end of sequence and not logged.
+    ends_missing: float = 0.0
     # Of a comparison in which nothing is wrong, nats^2; None if none was measured.
     floor_k2: float | None = None
     excess: ExcessModel | None = field(default=None, repr=False)
@@ -133,6 +137,8 @@ def token_evidence(
     alignment: AlignmentReport | None = None,
     floor_k2: float | None = None,
     most_tokens: int = MOST_TOKENS,
+    placed: tuple[str, ...] = (),
+    ends_missing: float = 0.0,
 ) -> TokenEvidence:
     """Gather the evidence of a batch.
 
@@ -167,6 +173,8 @@ def token_evidence(
         trainer=trainer,
         meaning=meaning,
         alignment=alignment,
+        placed=placed,
+        ends_missing=ends_missing,
         floor_k2=floor_k2,
     )
 

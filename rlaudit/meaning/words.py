@@ -34,6 +34,7 @@ CANNOT_TELL = (
     "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
     "penalties and logit biases that both sides leave out",
 )
+CHOSEN = "whether samples were left out by length, likelihood or ratio afterwards: the rest would look as sharp"
 ONE_NUMBER = (
     "raw and processed logprobs are the same numbers at T=1 without filters or penalties: they cannot be told apart "
     "here and need not be"
@@ -60,7 +61,8 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
         if figures.ratio is None:
             return (NO_TRAINER,)
         blind = figures.sharp is None and figures.temperature is None
-        return (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
+        chosen = (CHOSEN,) if meaning.kind in {Kind.HIDDEN_FILTER, Kind.HIDDEN_SAMPLING} else ()
+        return (*chosen, NOT_WITHOUT, *CANNOT_TELL) if blind else (*chosen, *CANNOT_TELL)
     if meaning.kind is Kind.NO_TOKENS:
         return ("everything: no token was scored",)
     unseen = []

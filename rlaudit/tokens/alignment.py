@@ -2,9 +2,10 @@
 
 Covered, per sequence: an offset (labels sliced [1:] on one side and [:-1] on the other), a token lost on the way (from
 a resume on everything is one further: vLLM 42043), another tokenisation (agreement that is lost and no shift restores),
-a last token that one side scored and the other did not, a row of another sequence (row_fits.py), a row that has nothing
-in common with its counterpart from the first token on. Tables that have the ids of both sides are joined by them.
-Not covered: prompts that differ while the completions agree; that fades with position and is a cause (`causes/bos.py`).
+a row of another sequence (row_fits.py), a row that has nothing in common with its counterpart from the first token on.
+Tables that have the ids of both sides are joined by them.
+Not covered: last tokens alone (`checks/strange_ends.py`); prompts that differ while the completions agree: that fades
+with position and is a cause (`causes/bos.py`).
 
 Shifted data look like a huge mismatch of the engines and would explain everything else, so they are looked for before
 anything is measured, in every sequence of a log, and nothing is measured on them. What is refused is named sequence by
@@ -12,7 +13,7 @@ sequence: leaving them out without a word would hide the ones a broken engine hi
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -27,7 +28,6 @@ from rlaudit.tokens.lag_path import (
     BY_CHANCE,
     CAP_NATS,
     COST_LEFT,
-    FEWEST_LOST,
     NEAR,
     Stretch,
     agreement_of,
@@ -56,8 +56,6 @@ WHOLE = 0.9
 MOST_SURPRISE = 2.0
 # Tokens: where a shift begins is known to the token that differs first, which may be one after.
 NEAR_A_RESUME = 2
-# Beyond what engines differ by at one token (ORDINARY_NATS), and below what an unsampled end of sequence costs.
-LAST_TOKEN_NATS = 1.0
 SHOWN = 5
 
 
@@ -70,7 +68,6 @@ class Misalignment(StrEnum):
     SWAPPED = "swapped-rows"
     # Of a row that is not in the log, or of other tokens from the first one on.
     UNRELATED = "unrelated-rows"
-    LAST_TOKEN = "last token"
 
 
 _LIKE_EACH_OTHER = (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
@@ -141,7 +138,7 @@ class AlignmentReport:
         Text that differs just at a resume, or from the first token on, looks like another failure in that one sequence;
         what most of them show decides for all. A lost token moves one side, always the same.
         """
-        alone = (Misalignment.LAST_TOKEN, Misalignment.OFF_BY_ONE, Misalignment.SWAPPED)
+        alone = (Misalignment.OFF_BY_ONE, Misalignment.SWAPPED)
         settled = {failure: failure for failure in alone}
         whole, lost, other = (self._count(failure) for failure in _LIKE_EACH_OTHER)
         one_way = max(self.ahead, lost - self.ahead)
@@ -219,7 +216,6 @@ def alignment_report(batch: TokenBatch) -> AlignmentReport:
     apart_T = np.abs(counted.rollout_logprobs_T - counted.trainer_logprobs_T)
     suspects = _suspects(counted, apart_T)
     misaligned = _shifted(counted, suspects)
-    misaligned |= _last_tokens(counted, misaligned)
     rows, swapped = rows_of_others(counted, suspects)
     misaligned |= {
         sequence: MisalignedSequence(sequence, batch.name_of(sequence), Misalignment.SWAPPED, 0, None, None)
@@ -346,27 +342,6 @@ def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:
     return bool(np.any(np.abs(changes - first) <= NEAR_A_RESUME))
 
 
-def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, MisalignedSequence]:
-    """Return the sequences whose last token alone is far off, if that is the rule and not the exception."""
-    last_S = batch.offsets[1:] - 1
-    apart_S = np.abs(batch.rollout_logprobs_T[last_S] - batch.trainer_logprobs_T[last_S])
-    looked_S = (batch.lengths_S > 2) & np.isfinite(apart_S)
-    looked_S[list(misaligned)] = False
-    if looked_S.sum() < FEWEST_LOST:
-        return {}
-    before_S = last_S[looked_S] - 1
-    before_S = np.abs(batch.rollout_logprobs_T[before_S] - batch.trainer_logprobs_T[before_S])
-    scored_S = before_S[np.isfinite(before_S)]
-    before = float(np.median(scored_S)) if scored_S.size else 0.0
-    off_S = looked_S & (apart_S > LAST_TOKEN_NATS)
-    if off_S.sum() < looked_S.sum() / 2 or before > ORDINARY_NATS:
-        return {}
-    return {
-        s: MisalignedSequence(s, batch.name_of(s), Misalignment.LAST_TOKEN, int(batch.lengths_S[s]) - 1, None, None)
-        for s in np.flatnonzero(off_S).tolist()
-    }
-
-
 def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count: int, sequences: int) -> str:
     lags = sorted({sequence.lag for sequence in misaligned if sequence.lag is not None})
     shift = f"by {' or '.join(f'{lag:+d}' for lag in lags)}" if lags else "by no fixed number of tokens"
@@ -376,8 +351,6 @@ def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count
         Misalignment.RETOKENISED: f"the two sides hold other tokens from some place on (shifted {shift})",
         Misalignment.SWAPPED: "the trainer's logprobs are those of another sequence",
         Misalignment.UNRELATED: "the two sides are rows of other sequences, or hold other tokens from the first one on",
-        Misalignment.LAST_TOKEN: "only the last token is far off: one side scored an end of sequence that the other "
-        "did not sample",
     }[kind]
     shown = "; ".join(f"{sequence.name} from token {sequence.first}" for sequence in misaligned[:SHOWN])
     hidden = count - len(misaligned[:SHOWN])

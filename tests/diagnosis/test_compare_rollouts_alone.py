@@ -16,6 +16,7 @@ from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.words import NO_TRAINER
 
 PROMPTS, SAMPLES, TOKENS = 256, 8, 40
+END = 10_000
 COOL = Semantics(0.7)
 
 
@@ -61,8 +62,9 @@ def test_the_command_says_it_in_every_format(tmp_path, capsys):
             record = {
                 "prompt_id": int(batch.prompt_S[sequence]),
                 "sample_id": sequence % SAMPLES,
-                "token_id": batch.token_id_T[here].tolist(),
-                "rollout_logprob": batch.rollout_logprobs_T[here].tolist(),
+                # An end that is sure: without one, it would be said that ends are missing.
+                "token_id": [*batch.token_id_T[here].tolist(), END],
+                "rollout_logprob": [*batch.rollout_logprobs_T[here].tolist(), 0.0],
             }
             out.write(json.dumps(record) + "\n")
     formats = [word for name in ("json", "html", "markdown", "junit", "sarif", "github", "concise")

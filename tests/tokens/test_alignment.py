@@ -79,14 +79,6 @@ def test_a_mismatch_as_large_as_a_wrong_temperature_is_not_a_shift():
     assert not alignment_report(with_trainer(batch, 2.0 * batch.rollout_logprobs_T)).refused
 
 
-def test_last_tokens_that_one_side_scored_differently_are_named():
-    batch = table()
-    trainer_T = batch.trainer_logprobs_T.copy()
-    trainer_T[batch.offsets[1:] - 1] -= 8.0
-    report = alignment_report(with_trainer(batch, trainer_T))
-    assert len(report.of_kind(Misalignment.LAST_TOKEN)) == 40
-
-
 def test_missing_trainer_logprobs_are_no_evidence_of_a_shift():
     batch = table()
     trainer_T = batch.trainer_logprobs_T.copy()

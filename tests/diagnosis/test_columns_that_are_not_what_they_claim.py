@@ -1,0 +1,114 @@
+"""Honest tables with a column or tokens that are not what they claim: what `compare` makes of them, and of faults."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from compare_tokens import compare
+from drawn_tokens import drawn, without_ends
+from logged_tokens import logged
+from token_tables import table, with_columns, with_trainer
+
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.layers import Verdict
+from rlaudit.meaning.broken_groups import Broken
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import ALPHA, TEMPERATURE_EFFECT
+from rlaudit.meaning.log_statistics import sharpness_of
+from rlaudit.meaning.token_evidence import token_evidence
+from rlaudit.tokens.first_look import first_look
+
+FAST = CompareSettings(replicates=200)
+
+
+def compared(batch, temperature=1.0):
+    asked = Semantics(temperature=temperature)
+    return compare([batch], asked, asked, replace(FAST, first_look=first_look([batch])))
+
+
+def named(found):
+    return found.attribution.names
+
+
+@pytest.mark.parametrize("entropies", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("sharper", [False, True])
+def test_missing_ends_explain_a_little_and_not_a_lower_temperature(seed, sharper, entropies):
+    world = {"prompts": 48, "samples": 8, "length": 40, "vocabulary": 20, "ends": 0.1, "entropies": entropies}
+    whole = drawn(seed, power=1.7 if sharper else 1.0, **world)
+    found = compared(without_ends(whole))
+    assert (found.verdicts[0] is Verdict.MISMATCH) is sharper
+    assert (Broken.WITHOUT_ENDS in found.evidence.siblings.broken) is not sharper
+    assert any("end of sequence" in line for line in found.not_seen)
+
+
+@pytest.mark.parametrize("sharper", [False, True])
+def test_forced_words_are_left_out_and_the_rest_is_judged(sharper):
+    log = drawn(prompts=48, samples=8, forced=(5, 6), power=1.7 if sharper else 1.0)
+    found = compared(log)
+    assert (found.verdicts[0] is Verdict.MISMATCH) is sharper
+    assert found.evidence.counts.compared_tokens == (log.position_T > 1).sum()
+
+
+def test_entropies_that_were_never_filled_show_nothing():
+    found = compared(with_columns(logged(noise=0.01), trainer_entropy=np.zeros(3200)))
+    assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    assert found.meaning.figures.sharp is None
+
+
+def test_a_copied_trainer_column_shows_nothing_of_the_trainer():
+    honest = drawn(prompts=24)
+    found = compared(with_trainer(honest, honest.rollout_logprobs_T.copy()))
+    assert found.verdicts[1:] == (Verdict.NOT_TESTED, Verdict.NOT_TESTED)
+    assert "copy of rollout_logprob" in found.layers[1].because
+    assert found.evidence.siblings.trainer is None
+
+
+@pytest.mark.parametrize("side", ["rollout_logprobs_T", "trainer_logprobs_T"])
+@pytest.mark.parametrize("base", [2, 10])
+def test_another_base_is_named_and_no_temperature_is_taken_for_one(side, base):
+    honest = table(noise=0.05)
+    found = compared(replace(honest, **{side: getattr(honest, side) / np.log(base)}))
+    assert named(found) >= {"other-base"}
+    assert f"{side[:7]}_logprob is in base {base}" in found.layers[0].because
+    hotter = logged(noise=0.01, trainer_at=np.log(base))
+    assert "other-base" not in named(compared(hotter))
+
+
+@pytest.mark.parametrize("side", ["rollout_logprobs_T", "trainer_logprobs_T"])
+@pytest.mark.parametrize(
+    "floored",
+    [lambda logprobs_T: np.maximum(logprobs_T, -4.0), lambda logprobs_T: np.log(0.99 * np.exp(logprobs_T) + 0.01)],
+)
+def test_a_floor_is_named_and_wrong_weights_are_not_taken_for_one(side, floored):
+    honest = table(noise=0.02, peaked=0.3)
+    found = compared(replace(honest, **{side: floored(getattr(honest, side))}))
+    assert named(found) == {"placed-logprobs"}
+    assert "is never below" in found.layers[0].because
+    apart_T = np.random.default_rng(0).normal(0, 1.5, honest.tokens)
+    wrong = with_trainer(honest, np.minimum(honest.trainer_logprobs_T + apart_T, -0.001))
+    assert "placed-logprobs" not in named(compared(wrong))
+
+
+def test_samples_whose_ids_have_gaps_are_no_fair_sample():
+    honest = drawn(prompts=24, samples=8)
+    kept = np.flatnonzero(honest.sample_names_S % 2 == 1)
+    assert Broken.GAPS in compared(honest.take(kept)).evidence.siblings.broken
+    assert Broken.GAPS not in compared(honest).evidence.siblings.broken
+
+
+def test_a_choice_among_samples_is_said_to_look_like_a_hidden_temperature():
+    hidden = compared(drawn(prompts=48, samples=8, power=1.7))
+    assert hidden.verdicts[0] is Verdict.MISMATCH
+    assert any("left out by length, likelihood or ratio" in line for line in hidden.not_seen)
+
+
+def test_entropies_show_nothing_where_missing_ends_would_explain_what_they_show():
+    """Two tokens of 81 and 9 %, and an end of 10 % that is not logged."""
+    batch = table(prompts=40)
+    drawn_T = np.where(np.random.default_rng(0).random(batch.tokens) < 0.9, np.log(0.81), np.log(0.09))
+    entropy = -sum(p * np.log(p) for p in (0.81, 0.09, 0.1))
+    batch = with_columns(with_trainer(batch, drawn_T), trainer_entropy=np.full(batch.tokens, entropy))
+    assert sharpness_of(token_evidence(batch)).convicts(TEMPERATURE_EFFECT, ALPHA)
+    assert sharpness_of(token_evidence(batch, ends_missing=0.1)) is None
+    assert sharpness_of(token_evidence(batch, ends_missing=0.01)).convicts(TEMPERATURE_EFFECT, ALPHA)

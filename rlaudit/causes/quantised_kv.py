@@ -28,9 +28,9 @@ NAME = "quantised-kv"
 # One block of vLLM's cache: over less context nothing grows.
 FEWEST_POSITIONS = 16
 # Logarithm of how much larger a typical square is in long contexts than in short ones. Noise in proportion to logits of
-# contexts that grow sharper: -0.2 to 0.5; quantised caches at five times the floor: 0.8 to 1.6 (simulated policies and
+# contexts that grow sharper: -0.2 to 0.4; quantised caches at five times the floor: 0.8 to 1.6 (simulated policies and
 # the generators of the self-test, November 2026). That it grows at all the excess shows already.
-LEAST_GROWTH, GROWS_SURELY = 0.5, 0.02
+LEAST_GROWTH, GROWS_SURELY = 0.4, 0.05
 # Logarithm of how much smaller 1 - p is in long contexts, from which on rounding in proportion to the logits grows as a
 # quantised cache does: all four of 420 tables with nothing but such rounding that were called one lay beyond 0.9.
 MOST_SHARPENING, SUREST = 0.7, 1e-4

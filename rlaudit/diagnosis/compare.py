@@ -18,7 +18,7 @@ from rlaudit.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
 from rlaudit.diagnosis.distance import Distance, Yardstick
 from rlaudit.diagnosis.evidence import Evidence, Today
 from rlaudit.diagnosis.inference_path import say_path
-from rlaudit.diagnosis.judge_path import InferencePath, judge_path
+from rlaudit.diagnosis.judge_path import InferencePath, consequence_verdict, judge_path
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, held, supported
 from rlaudit.diagnosis.objective import say_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, recommended
@@ -70,13 +70,14 @@ def judged(evidence: Evidence) -> Comparison:
     meaning = tokens.meaning
     if meaning is None:
         leaning = attribution.leaning_of(Layer.SEMANTIC)
-        meaning = meaning_of_logs(tokens, evidence.measurements[SEMANTIC_METRIC], leaning, evidence.siblings)
+        shifted = (sum(evidence.counts.misaligned.values()), evidence.alignment.sequences)
+        meaning = meaning_of_logs(tokens, evidence.measurements[SEMANTIC_METRIC], leaning, evidence.siblings, shifted)
     named = attribution.named_of(Layer.SEMANTIC)
     semantic = held(Verdict.MISMATCH if named else meaning.verdict, *shares)
     path = judge_path(distance, attribution, semantic, tokens, evidence.weights, settings.seed)
     earlier = (semantic, held(path.verdict, *shares))
-    clean = all(verdict is Verdict.MATCH for verdict in earlier)
-    objective = held(distance.consequence.verdict, *shares) if clean else Verdict.NOT_TESTED
+    clean = all(verdict.passes for verdict in earlier)
+    objective = held(consequence_verdict(distance, path), *shares) if clean else Verdict.NOT_TESTED
     split = None if evidence.split is None else recommended(evidence.split, earlier)
     return Comparison(evidence, meaning, (*earlier, objective), attribution, path, split)
 
@@ -116,7 +117,8 @@ def _layers(comparison: Comparison) -> list[Judgement]:
     else:
         distance, (semantic, *_), earlier = evidence.distance, comparison.verdicts, comparison.verdicts[:2]
         judgements.append(say_path(path, distance, attribution, semantic, evidence.weights))
-        judgements.append(say_objective(evidence.measurements, comparison.split, earlier, distance))
+        felt = consequence_verdict(distance, path)
+        judgements.append(say_objective(evidence.measurements, comparison.split, earlier, distance, felt))
     return [supported(judgement, evidence.share, evidence.looked_at) for judgement in judgements]
 
 

@@ -8,6 +8,7 @@ from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
 from rlaudit.meaning.from_siblings import Siblings
 from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
 from rlaudit.meaning.least_data import OF_A_BIAS
+from rlaudit.meaning.limit_words import GROUPS_OR_ENTROPY, too_little, would_have_shown
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.sibling_words import (
     LOGGED,
@@ -55,7 +56,7 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
         if figures.ratio is None:
             return (NO_TRAINER,)
         blind = figures.sharp is None and figures.temperature is None
-        return (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
+        return (*figures.limits.cannot_show, *((NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL))
     if meaning.kind is Kind.NO_TOKENS:
         return ("everything: no token was scored",)
     unseen = []
@@ -280,19 +281,41 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
                 else f"more tokens: {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences at least",
             )
         case Kind.HANGING:
-            return Conclusion(None, hanging(figures.hanging), next="more tokens")
-        case Kind.FEW:
-            few = f"{size} are too few to acquit (needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})"
-            return Conclusion(None, f"nothing convicts, but {few}", next="more tokens")
-        case Kind.WIDE:
-            reaches = "the interval of the mean ratio reaches over 1 % either way"
-            return Conclusion(None, f"nothing convicts, but {reaches}", next="more tokens")
-        case Kind.UNTOLD:
+            return Conclusion(None, hanging(figures.hanging), next=f"{_twice(figures)} settle it")
+        case Kind.LEANING:
+            off = " and ".join(figures.off)
             return Conclusion(
                 None,
-                "nothing convicts, and a mean ratio within 1 % of 1 does not acquit: sampled-token logprobs do not "
-                "tell what the tokens were drawn from" + what_siblings_leave_open(figures.siblings),
-                next=what_would_tell(figures.siblings),
+                f"nothing is named, and {off} {'is' if len(figures.off) == 1 else 'are'} off by more than chance "
+                f"explains in one of fifty logs ({size})",
+                next=f"{_twice(figures)} settle it: a cause is named then, or the figure falls back",
+            )
+        case Kind.FEW:
+            needed = too_little(figures.limits, figures.prompts, figures.sequences) or (
+                f"{max(FEWEST_TOKENS, figures.tokens)} tokens in {FEWEST_SEQUENCES} sequences",
+            )
+            return Conclusion(None, f"too little data: nothing shows in {size}", next="; ".join(needed))
+        case Kind.WIDE:
+            needed = too_little(figures.limits, figures.prompts, figures.sequences)
+            return Conclusion(
+                None,
+                f"too little data: the interval of the mean ratio is wide ({size}). {would_have_shown(figures.limits)}",
+                next="; ".join(needed),
+            )
+        case Kind.UNTOLD:
+            needed = too_little(figures.limits, figures.prompts, figures.sequences)
+            return Conclusion(
+                None,
+                f"too little data: nothing shows in {size}, and a temperature far off could hide. "
+                f"{would_have_shown(figures.limits)}",
+                next=f"{'; '.join(needed)}; or {LOGGED}",
+            )
+        case Kind.NOTHING:
+            return Conclusion(
+                None,
+                f"no test shows another meaning ({size}). {would_have_shown(figures.limits)}",
+                "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
+                _more_than_nothing(figures),
             )
         case _:
             return Conclusion(
@@ -302,12 +325,31 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             )
 
 
+def _twice(figures: LoggedFigures) -> str:
+    return f"twice as many prompts like these ({2 * figures.prompts})"
+
+
+def _more_than_nothing(figures: LoggedFigures) -> str:
+    """Say what these columns cannot show, and which would; or how much more data shows smaller deviations."""
+    if figures.limits.cannot_show:
+        return f"these columns cannot show, at any size, {figures.limits.cannot_show[0]}: {GROUPS_OR_ENTROPY}"
+    return what_would_tell(figures.siblings)
+
+
 def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:
     """Say what is open about rollouts that no trainer has scored."""
     size = f"{figures.tokens} tokens in {figures.sequences} sequences"
     match meaning.kind:
         case Kind.HANGING:
-            return Conclusion(None, hanging(figures.hanging), next="more prompts")
+            return Conclusion(None, hanging(figures.hanging), next=f"{_twice(figures)} settle it")
+        case Kind.NOTHING:
+            return Conclusion(
+                None,
+                f"no test shows that tokens were drawn from something else than is reported ({size}). "
+                f"{would_have_shown(figures.limits)}",
+                "another agreement of new samples of one prompt",
+                WITH_TRAINER,
+            )
         case Kind.AGREE:
             return Conclusion(
                 None,

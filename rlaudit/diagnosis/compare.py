@@ -15,17 +15,18 @@ Rollouts that no trainer has scored are judged in the first layer alone, by samp
 from dataclasses import dataclass, replace
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
-from rlaudit.diagnosis.distance import Distance, Yardstick
+from rlaudit.diagnosis.distance import ORDINARY, Distance, Yardstick
 from rlaudit.diagnosis.evidence import Evidence, Today
 from rlaudit.diagnosis.inference_path import say_path
-from rlaudit.diagnosis.judge_path import InferencePath, consequence_verdict, judge_path
+from rlaudit.diagnosis.judge_path import Decided, InferencePath, consequence_verdict, judge_path
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, held, supported
 from rlaudit.diagnosis.objective import say_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, recommended
 from rlaudit.diagnosis.semantic import say_meaning
 from rlaudit.layers import Judgement, Layer, Verdict, untested
 from rlaudit.meaning.from_logs import meaning_of_logs, meaning_of_rollouts
-from rlaudit.meaning.meaning import Meaning
+from rlaudit.meaning.limits import Limits
+from rlaudit.meaning.meaning import LoggedFigures, Meaning
 from rlaudit.meaning.words import WITH_TRAINER, unseen_by
 
 UNSCORED = "the table has no trainer logprobs"
@@ -50,6 +51,15 @@ class Comparison:
     layers: tuple[Judgement, ...] = ()
     notes: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> Limits | None:
+        """What the log would have shown by itself; None if the trainer's scores say more."""
+        figures = self.meaning.figures
+        if not isinstance(figures, LoggedFigures):
+            return None
+        ordinary = self.path is not None and self.path.decided is Decided.ORDINARY
+        return replace(figures.limits, k3=ORDINARY) if ordinary else figures.limits
 
     @property
     def as_today(self) -> Today:

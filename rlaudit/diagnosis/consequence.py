@@ -39,6 +39,11 @@ class Consequence:
     at_most: Mapping[Clip, float]
 
     @property
+    def noticed(self) -> bool:
+        """Whether some range surely clips more than NOTICEABLE_CLIPPING."""
+        return any(share.low is not None and share.low > NOTICEABLE_CLIPPING for share in self.shares.values())
+
+    @property
     def most(self) -> float:
         """The largest share that some range may clip; 1 if an interval is missing or unreliable."""
         ends = [

@@ -26,8 +26,8 @@ for a consequence; without them layer 2 asks for the consequence, and layer 3 ha
 
 How far apart a healthy engine and a healthy trainer usually are, by dtype, is shown beside the verdict in each case.
 Published figures differ by model, temperature and kernel, so it decides only whether a reference is itself an oddity,
-and whether what a clip range feels without a reference can be rounding. Dense models; mixtures of experts and FP8 are seen about ten times as far apart (Miles
-and slime: k3 1e-3 to 1e-1; NeMo-RL gates FP8 at 4e-3).
+and whether what a clip range feels without a reference can be rounding. Dense models; mixtures of experts and FP8 are
+seen about ten times as far apart (Miles and slime: k3 1e-3 to 1e-1; NeMo-RL gates FP8 at 4e-3).
 
 float32   1e-11 on CPUs (examples/vllm/v0-to-v1: 1.3e-11 and 4.0e-11), 2.4e-6 with TF32 attention and fused kernels
           (Fast-LLM pull request 525: RMS .0022).

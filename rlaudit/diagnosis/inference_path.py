@@ -42,7 +42,9 @@ PROVIDED = "provided that the logprobs mean the same: "
 SHOWN = 4
 # At most so many causes are named if they were all left for one reason.
 NAMED = 4
+# Why a distance that is usual for a dtype is a mismatch.
 FEW_TOKENS = "a few tokens make most of it, which rounding does not"
+YOUR_RANGE = "rounding may do as much, and the clip range that you stated is narrower than that"
 UNREFUTED = "a factor whose arm brings the distance within what is let pass"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
@@ -112,23 +114,8 @@ def _say(
     explained = _by_signature(named, attribution)
     provided = "" if semantic.passes else PROVIDED
     match path.decided:
-        case Decided.ORDINARY:
-            return judged_as(
-                Layer.INFERENCE_PATH,
-                path.verdict,
-                f"{provided}{_because_ordinary(distance)}",
-                evidence=evidence,
-                falsifier=f"k3 above {ORDINARY:g} nats with more tokens, or less of it for another engine",
-                following="to see a fault that makes less than that, compare with today's engine (--before ROLLOUTS)",
-            )
-        case Decided.USUAL:
-            return judged_as(
-                Layer.INFERENCE_PATH,
-                path.verdict,
-                f"{provided}{_because_usual(distance)}",
-                evidence=evidence,
-                following="compare with today's engine (--before ROLLOUTS), or set a margin of your own (--margin)",
-            )
+        case Decided.ORDINARY | Decided.USUAL:
+            return _by_rounding(path, distance, provided, evidence)
         case Decided.MEANING_FIRST:
             beneath = f"; under the meaning that fits: {attribution.because}" if path.corrected else ""
             return judged_as(
@@ -157,8 +144,40 @@ def _say(
         case Decided.DISTANCE:
             seen = f"; {attribution.because}" if named else ""
             judgement = _by_distance(distance, evidence, explained, provided, seen)
-            few = judgement.verdict is Verdict.MISMATCH and not named and distance.usual_at_most
-            return replace(judgement, because=f"{judgement.because}; {FEW_TOKENS}") if few else judgement
+            if judgement.verdict is not Verdict.MISMATCH or named or not distance.usual_at_most:
+                return judgement
+            why = YOUR_RANGE if distance.settings.stated else FEW_TOKENS
+            return replace(judgement, because=f"{judgement.because}; {why}")
+
+
+def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidence: tuple[str, ...]) -> Judgement:
+    """Say that rounding may have made it, of an ordinary size or of one that is usual for some engines."""
+    usual = distance.usual
+    assert usual is not None
+    moved = f"{_clipped(distance)}"
+    if path.decided is Decided.ORDINARY:
+        because = (
+            f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {usual.dtype} engine (up to "
+            f"{ORDINARY:g}), and no cause shows. Rounding moves {moved}, which is no fault of the engine"
+        )
+        step = "to see a fault that makes less than that, compare with today's engine (--before ROLLOUTS)"
+        falsifier = f"k3 above {ORDINARY:g} nats with more tokens"
+    else:
+        because = (
+            f"k3 {_with_interval(distance.k3)} nats is more than most healthy {usual.dtype} engines show "
+            f"({ORDINARY:g}), and not surely more than all ({usual.high:g}). It moves {moved}; a fault without a "
+            "pattern would look the same"
+        )
+        step = "compare with today's engine (--before ROLLOUTS), or set a margin of your own (--margin)"
+        falsifier = ""
+    return judged_as(
+        Layer.INFERENCE_PATH,
+        path.verdict,
+        f"{provided}{because}",
+        evidence=evidence,
+        falsifier=falsifier,
+        following=step,
+    )
 
 
 def _with_weights(judgement: Judgement, path: InferencePath, weights: RecordedWeights | None) -> Judgement:
@@ -426,23 +445,6 @@ def _clipped(distance: Distance) -> str:
     clip, share = max(distance.consequence.shares.items(), key=lambda entry: entry[1].value or 0.0)
     low, high = ranges[clip]
     return f"{share.value or 0.0:.1%} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}"
-
-
-def _because_ordinary(distance: Distance) -> str:
-    dtype = "" if distance.usual is None else distance.usual.dtype
-    return (
-        f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {dtype} engine (up to {ORDINARY:g}): "
-        f"no cause shows. Rounding moves {_clipped(distance)}, which is no fault of the engine"
-    )
-
-
-def _because_usual(distance: Distance) -> str:
-    usual = distance.usual
-    assert usual is not None
-    return (
-        f"k3 {_with_interval(distance.k3)} nats is more than most healthy {usual.dtype} engines show ({ORDINARY:g}), and "
-        f"not more than any ({usual.high:g}). It moves {_clipped(distance)}; a fault without a pattern looks the same"
-    )
 
 
 def _because_margin(distance: Distance) -> str:

@@ -86,12 +86,13 @@ def judge_path(
 def _by_distance(distance: Distance, attribution: Attribution, tokens: TokenEvidence) -> tuple[Decided, Verdict]:
     """Judge by the yardstick; without a better one, what rounding does to a healthy engine is no mismatch.
 
-    A cause that shows, or would with some prompts left out, is not rounding; nor are a few tokens that make it all.
+    A cause that shows, or would with some prompts left out, is not rounding; nor are a few tokens that make it all. A
+    clip range that the user stated is a better one.
     """
     path = Layer.INFERENCE_PATH
     if distance.verdict is Verdict.MATCH or attribution.named_of(path) or attribution.leaning_of(path):
         return Decided.DISTANCE, distance.verdict
-    if distance.usual_at_most and even(tokens):
+    if distance.usual_at_most and not distance.settings.stated and even(tokens):
         if distance.ordinary:
             return Decided.ORDINARY, Verdict.NOTHING_FOUND
         if distance.verdict is Verdict.MISMATCH:
@@ -113,12 +114,9 @@ def even(tokens: TokenEvidence) -> bool:
 def consequence_verdict(distance: Distance, path: InferencePath) -> Verdict:
     """Judge the objective behind a path that passes: what it would feel of the distance.
 
-    What rounding does to a healthy engine is no mismatch of an objective that was not stated. Shares that are surely
-    small, though not below NOTICEABLE_CLIPPING, take more prompts than a log has: nothing is found, up to them.
+    What rounding does to a healthy engine is no mismatch of an objective that was not stated. Shares of which none was
+    noticed and that are surely small are nothing that was found, though it takes 300 prompts to call that a match.
     """
     felt = distance.consequence
-    if felt.verdict is Verdict.INCONCLUSIVE and felt.most <= LARGEST_CLIPPING:
-        return Verdict.NOTHING_FOUND
-    if path.decided is Decided.ORDINARY and not distance.settings.stated and felt.verdict is not Verdict.MATCH:
-        return Verdict.NOTHING_FOUND
-    return felt.verdict
+    few = felt.verdict is Verdict.INCONCLUSIVE and not felt.noticed and felt.most <= LARGEST_CLIPPING
+    return Verdict.NOTHING_FOUND if few or path.decided is Decided.ORDINARY else felt.verdict

@@ -114,7 +114,7 @@ def _judgement(
             _nothing_found(felt),
             evidence=evidence,
             falsifier=words.match_falsifier,
-            following=STATE if felt.verdict is Verdict.MISMATCH else words.settles,
+            following=STATE if felt.noticed else words.settles,
         )
     if verdict is Verdict.MISMATCH:
         return judged_as(
@@ -133,11 +133,8 @@ def _judgement(
 
 
 def _nothing_found(felt: Consequence) -> str:
-    if felt.verdict is Verdict.MISMATCH:
-        return (
-            "the share that leaves the clip ranges is what rounding usually moves; whether your objective clips it was "
-            "not stated"
-        )
+    if felt.noticed:
+        return "rounding usually moves as much out of these clip ranges; whether your objective clips it was not stated"
     return f"no correction is called for: more than {felt.most:.1%} clipped by the mismatch would have shown"
 
 

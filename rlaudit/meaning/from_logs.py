@@ -1,8 +1,9 @@
 """The meaning of logged tokens that were not scored under other meanings, and of rollouts that no trainer has scored.
 
-Logs name causes and rarely show that nothing is wrong. Sampled-token logprobs show a bias (mean ratio) and nothing of what the sampler left
-out; top logprobs of both sides show a temperature, those of the engine alone a report that leaves processing out; the
-trainer's entropy shows whether the tokens are as sharp as the trainer believes, and with it a filter that is not light.
+Logs name causes and rarely show that nothing is wrong. Sampled-token logprobs show a bias (mean ratio) and nothing of
+what the sampler left out; top logprobs of both sides show a temperature, those of the engine alone a report that leaves
+processing out; the trainer's entropy shows whether the tokens are as sharp as the trainer believes, and with it a
+filter that is not light.
 Only with that can a match be reported, only if a deviation that matters would have been seen with these data, and only
 if no test would convict with some prompts left out (`resample.py`): no single row turns a mismatch into a match, or
 back. Without it nothing is found, up to limits that are stated (`limits.py`), if the data are enough for them.
@@ -166,30 +167,25 @@ def _by_siblings(siblings: Siblings, requested: Semantics, trained: bool, masses
 
 
 def _open(figures: LoggedFigures) -> Kind:
-    """Return why there is no acquittal although nothing convicts; or that all three agree."""
-    if figures.hanging:
-        return Kind.HANGING
-    if figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES:
-        return Kind.FEW
-    unbiased = figures.ratio is None or _unbiased(figures.ratio)
-    if unbiased and (_as_sharp(figures) or _same_siblings(figures)):
-        return Kind.AGREE
+    """Return why nothing can be said although nothing is named; or that all three agree, or that nothing was found."""
     limits = figures.limits
-    if figures.ratio is not None and (limits.mean_ratio is None or limits.mean_ratio > LARGEST_MEAN_RATIO):
-        return Kind.WIDE
-    if figures.off:
-        return Kind.LEANING
-    step = limits.inverse_temperature
-    if step is None and figures.ratio is None:
-        return Kind.UNTOLD
-    if step is not None and step > LARGEST_STEP:
-        return Kind.UNTOLD
-    return Kind.FEW if limits.shifted is not None and limits.shifted > LARGEST_SHIFTED else Kind.NOTHING
+    step, ratio, shifted = limits.inverse_temperature, limits.mean_ratio, limits.shifted
+    unbiased = figures.ratio is None or _unbiased(figures.ratio)
+    untold = (step is None and figures.ratio is None) or (step is not None and step > LARGEST_STEP)
+    holds = {
+        Kind.HANGING: bool(figures.hanging),
+        Kind.FEW: figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES,
+        Kind.AGREE: unbiased and (_as_sharp(figures) or _same_siblings(figures)),
+        Kind.WIDE: figures.ratio is not None and (ratio is None or ratio > LARGEST_MEAN_RATIO),
+        Kind.LEANING: bool(figures.off),
+        Kind.UNTOLD: untold or (shifted is not None and shifted > LARGEST_SHIFTED),
+    }
+    return next((kind for kind, is_so in holds.items() if is_so), Kind.NOTHING)
 
 
 def _as_sharp(figures: LoggedFigures) -> bool:
     """Return whether the trainer's entropies would have shown a deviation that matters."""
-    return figures.sharp is not None and figures.sharp.reach <= max(SAME_STEP, figures.sharp.noise / 2.0)
+    return figures.sharp is not None and figures.sharp.within(SAME_STEP)
 
 
 def _same_siblings(figures: LoggedFigures) -> bool:
@@ -236,13 +232,17 @@ def _off_unnamed(figures: LoggedFigures) -> tuple[str, ...]:
         least = MEAN_RATIO_EFFECT / 2.0
         if ratio.low > least or ratio.high < -least:
             off.append("the mean ratio")
-    if sharp is not None and suspicious(sharp.inverse_step, sharp.error + sharp.noise / 4.0, sharp.clusters):
-        off.append("the sharpness of the tokens")
-    if first is not None and suspicious(first.value, error_of(first), figures.prompts):
+    if sharp is not None:
+        # Noise flattens, which is no temperature.
+        least = TEMPERATURE_EFFECT + (sharp.noise if sharp.inverse_step < 0.0 else 0.0)
+        if suspicious(sharp.inverse_step, sharp.error, sharp.clusters, least):
+            off.append("the sharpness of the tokens")
+    if first is not None and suspicious(first.value, error_of(first), figures.prompts, GREEDY_EFFECT):
         off.append("the share of first choices")
     if siblings is not None and siblings.whole:
         steps = [side.step for side in siblings.sides.values() if side.step.value > 0 or not siblings.broken]
-        if any(suspicious(step.value, error_of(step), siblings.report.prompts) for step in steps):
+        units = siblings.report.prompts
+        if any(suspicious(step.value, error_of(step), units, TEMPERATURE_EFFECT) for step in steps):
             off.append(SIBLINGS)
     return tuple(off)
 

@@ -4,26 +4,37 @@ import math
 from collections.abc import Sequence
 
 from rlaudit.meaning.limits import LARGEST_MEAN_RATIO, LARGEST_SHIFTED, LARGEST_STEP, Limits
+from rlaudit.statistics.resample import FEWEST_CLUSTERS
 
+# So many in the first half of the sentence.
+FIRST = 3
 GROUPS_OR_ENTROPY = "log trainer_entropy, or token ids of four samples and more of each prompt"
 
 
 def would_have_shown(limits: Limits) -> str:
-    """Return the sentence on what these data would have shown."""
-    said = [
+    """Say what these data would have shown; what every log has comes first."""
+    parts = [
         f"a mean ratio off by more than {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
         f"a temperature off by more than {limits.temperature:.2g}" if limits.temperature is not None else "",
-        f"a share of first choices {percent(limits.first_choices)} over what is reported"
-        if limits.first_choices is not None
-        else "",
+        f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
         f"a top-p below {_below_one(limits.top_p)}" if limits.top_p is not None else "",
         f"a min-p above {limits.min_p:.2g}" if limits.min_p is not None else "",
         f"a top-k below {limits.top_k}" if limits.top_k is not None else "",
-        f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
+        f"first choices drawn {percent(limits.first_choices)} more often than reported"
+        if limits.first_choices is not None
+        else "",
     ]
-    said = [part for part in said if part]
-    listed = f"{', '.join(said[:-1])} or {said[-1]}" if len(said) > 1 else "".join(said)
-    return f"{listed[:1].upper()}{listed[1:]} would have shown" if listed else "No limit of detection is known"
+    shown = [part for part in parts if part]
+    first, others = shown[:FIRST], shown[FIRST:]
+    if not first:
+        return ""
+    begun = _listed(first)
+    further = f". So would {_listed(others)}" if others else ""
+    return f"{begun[0].upper()}{begun[1:]} would have shown{further}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} or {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
 def percent(share: float) -> str:
@@ -47,7 +58,7 @@ def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
     lines = []
     if limits.mean_ratio is None or limits.mean_ratio > LARGEST_MEAN_RATIO:
         shown = "" if limits.mean_ratio is None else f" (now {percent(limits.mean_ratio)})"
-        needed = prompts_to_show(prompts, limits.mean_ratio, LARGEST_MEAN_RATIO)
+        needed = max(prompts_to_show(prompts, limits.mean_ratio, LARGEST_MEAN_RATIO), FEWEST_CLUSTERS)
         lines.append(f"about {needed} prompts like these show a mean ratio off by {percent(LARGEST_MEAN_RATIO)}{shown}")
     step = limits.inverse_temperature
     if step is not None and step > LARGEST_STEP:

@@ -29,8 +29,8 @@ LARGEST_MEAN_RATIO = 0.02
 # Of 1/T. The trade: samplers that nobody meant are at T .6 to .8, or at a top-p that sharpens as much; 64 prompts x 8
 # samples reach it without entropies where samples part early.
 LARGEST_STEP = 0.25
-# Of sequences; 59 of which none is shifted rule it out.
-LARGEST_SHIFTED = 0.05
+# Of sequences; 29 of which none is shifted rule it out.
+LARGEST_SHIFTED = 0.1
 # Two-sided: a figure that is off with this chance speaks against "nothing found", and one honest log in fifty pays.
 SUSPICIOUS = 0.02
 
@@ -63,9 +63,9 @@ def smallest_named(error: float, least: float, units: int, alpha: float) -> floa
     return max(least, LEFT_OUT * critical * error)
 
 
-def suspicious(value: float, error: float, units: int) -> bool:
-    """Return whether a figure that is named by nothing is off all the same."""
-    return abs(value) > float(stdtrit(max(units - 1, 1), 1.0 - SUSPICIOUS / 2.0)) * error
+def suspicious(value: float, error: float, units: int, least: float) -> bool:
+    """Return whether a figure that is named by nothing is off all the same, by half of what a test names."""
+    return abs(value) > max(least / 2.0, float(stdtrit(max(units - 1, 1), 1.0 - SUSPICIOUS / 2.0)) * error)
 
 
 def error_of(estimate: Estimate) -> float:

@@ -50,10 +50,10 @@ class Sharpness:
     # How many prompts are behind it.
     clusters: int = 0
 
-    @property
-    def reach(self) -> float:
-        """The largest relative change of 1/T that its 95 % interval leaves open."""
-        return abs(self.inverse_step) + REACH * self.error
+    def within(self, most: float) -> bool:
+        """Return whether its 95 % interval leaves only smaller relative changes of 1/T open, and what noise does."""
+        reach = REACH * self.error
+        return -most - self.noise / 2.0 <= self.inverse_step - reach and self.inverse_step + reach <= most
 
     def convicts(self, least: float, alpha: float) -> bool:
         """Return whether it is surprising and moves 1/T by more than `least` and noise, with any prompts left out."""

@@ -73,8 +73,8 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
 
 
 def hanging(names: Sequence[str]) -> str:
-    """Say that a few prompts decide, and so why there is no acquittal although nothing convicts."""
-    return f"nothing convicts, but {' and '.join(names)} would with some prompts left out: it hangs on a few of them"
+    """Say that a few prompts decide whether a cause is named."""
+    return f"nothing is named, but {' and '.join(names)} would be with some prompts left out: it hangs on a few of them"
 
 
 def ratio_line(ratio: Measurement) -> str:
@@ -290,26 +290,8 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
                 f"explains in one of fifty logs ({size})",
                 next=f"{_twice(figures)} settle it: a cause is named then, or the figure falls back",
             )
-        case Kind.FEW:
-            needed = too_little(figures.limits, figures.prompts, figures.sequences) or (
-                f"{max(FEWEST_TOKENS, figures.tokens)} tokens in {FEWEST_SEQUENCES} sequences",
-            )
-            return Conclusion(None, f"too little data: nothing shows in {size}", next="; ".join(needed))
-        case Kind.WIDE:
-            needed = too_little(figures.limits, figures.prompts, figures.sequences)
-            return Conclusion(
-                None,
-                f"too little data: the interval of the mean ratio is wide ({size}). {would_have_shown(figures.limits)}",
-                next="; ".join(needed),
-            )
-        case Kind.UNTOLD:
-            needed = too_little(figures.limits, figures.prompts, figures.sequences)
-            return Conclusion(
-                None,
-                f"too little data: nothing shows in {size}, and a temperature far off could hide. "
-                f"{would_have_shown(figures.limits)}",
-                next=f"{'; '.join(needed)}; or {LOGGED}",
-            )
+        case Kind.FEW | Kind.WIDE | Kind.UNTOLD:
+            return _too_little(figures, size)
         case Kind.NOTHING:
             return Conclusion(
                 None,
@@ -320,9 +302,22 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case _:
             return Conclusion(
                 None,
-                f"reported logprobs are honest on average and tokens are as sharp as {_believed(figures)} ({size})",
+                f"reported logprobs are right on average and tokens are as sharp as {_believed(figures)} ({size})",
                 "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
             )
+
+
+def _too_little(figures: LoggedFigures, size: str) -> Conclusion:
+    """Say that nothing shows, what would have, and how much more data settles it."""
+    needed = list(too_little(figures.limits, figures.prompts, figures.sequences))
+    if figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES:
+        needed.insert(0, f"at least {FEWEST_TOKENS} tokens in {FEWEST_SEQUENCES} sequences")
+    seen = would_have_shown(figures.limits)
+    return Conclusion(
+        None,
+        f"too little data: nothing shows in {size}{f'. {seen}' if seen else ''}",
+        next="; ".join([*needed, f"or {LOGGED}"] if figures.sharp is None else needed),
+    )
 
 
 def _twice(figures: LoggedFigures) -> str:
@@ -345,7 +340,7 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
         case Kind.NOTHING:
             return Conclusion(
                 None,
-                f"no test shows that tokens were drawn from something else than is reported ({size}). "
+                f"no test shows that tokens were drawn from something else than is reported ({size}): "
                 f"{would_have_shown(figures.limits)}",
                 "another agreement of new samples of one prompt",
                 WITH_TRAINER,
@@ -361,7 +356,7 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
             return Conclusion(
                 None,
                 f"{leaning_of_siblings(siblings)} ({size}){what_siblings_leave_open(siblings)}",
-                next=f"more prompts or samples of each; or {LOGGED}",
+                next="; or ".join((*too_little(figures.limits, figures.prompts, figures.sequences), LOGGED)),
             )
         case _:
             return _open_to_logs(meaning, figures)

@@ -23,12 +23,12 @@ from rlaudit.statistics.estimate import Estimate
 from rlaudit.statistics.resample import LEVEL, REACH
 
 # A verdict has to stand without each part of the prompts, which takes so much more.
-LEFT_OUT = 1.1
+LEFT_OUT = 1.2
 # Raw logprobs at T=.9, top-p .95 or top-k 20 that is not replayed move the mean ratio by more (TRL 7269: .965).
 LARGEST_MEAN_RATIO = 0.02
 # Of 1/T. The trade: samplers that nobody meant are at T .6 to .8, or at a top-p that sharpens as much; 64 prompts x 8
 # samples reach it without entropies where samples part early.
-LARGEST_STEP = 0.25
+LARGEST_STEP = 0.3
 # Of sequences; 29 of which none is shifted rule it out.
 LARGEST_SHIFTED = 0.1
 # Two-sided: a figure that is off with this chance speaks against "nothing found", and one honest log in fifty pays.

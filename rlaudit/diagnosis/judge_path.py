@@ -20,9 +20,9 @@ SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.v
 LEAST_ROOM, FEWEST_UNSURE = 0.05, 64
 # The standard deviation of a normal variable over the median of its size.
 NORMAL_BY_MEDIAN = 1.4826
-# The trade: noise of a Student's distribution with three degrees of freedom has three times the square that its median
-# says; a tenth of the sequences with another engine's noise has more.
-TIMES_USUAL = 4.0
+# The trade: noise that is louder in some contexts has up to nine times the square that its median says (simulated
+# engines); a banned token, a wrong expert or an end of sequence that is biased, 20 times and more.
+TIMES_USUAL = 10.0
 # Of tokens or sequences: 59 prompts of which none is clipped rule it out.
 LARGEST_CLIPPING = 0.05
 

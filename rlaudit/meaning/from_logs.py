@@ -25,6 +25,7 @@ from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.from_siblings import SAME_STEP, Siblings, keeps_odds, smallest_of
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.limits import (
+    LARGEST_MASS,
     LARGEST_MEAN_RATIO,
     LARGEST_SHIFTED,
     LARGEST_STEP,
@@ -51,6 +52,8 @@ from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 
 # What takes the trainer's entropies or samples of one prompt to see.
 BOTH_SIDES = "whether both sides leave out a temperature or a filter that the sampler applied"
+# What samples of one prompt do not show, who rank only what was drawn.
+LEFT_OUT_ALIKE = "a light top-k, a penalty or a logit bias that both sides leave out"
 SIBLINGS = "the agreement of samples of one prompt"
 
 
@@ -172,13 +175,14 @@ def _open(figures: LoggedFigures) -> Kind:
     step, ratio, shifted = limits.inverse_temperature, limits.mean_ratio, limits.shifted
     unbiased = figures.ratio is None or _unbiased(figures.ratio)
     untold = (step is None and figures.ratio is None) or (step is not None and step > LARGEST_STEP)
+    cut = figures.sharp is None and limits.mass is not None and limits.mass > LARGEST_MASS
     holds = {
         Kind.HANGING: bool(figures.hanging),
         Kind.FEW: figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES,
         Kind.AGREE: unbiased and (_as_sharp(figures) or _same_siblings(figures)),
         Kind.WIDE: figures.ratio is not None and (ratio is None or ratio > LARGEST_MEAN_RATIO),
         Kind.LEANING: bool(figures.off),
-        Kind.UNTOLD: untold or (shifted is not None and shifted > LARGEST_SHIFTED),
+        Kind.UNTOLD: untold or cut or (shifted is not None and shifted > LARGEST_SHIFTED),
     }
     return next((kind for kind, is_so in holds.items() if is_so), Kind.NOTHING)
 
@@ -218,6 +222,8 @@ def limits_of(figures: LoggedFigures, temperature: float) -> Limits:
     smallest = smallest_of(siblings.sides.values())
     return replace(
         limits,
+        mass=smallest.mass,
+        cannot_show=limits.cannot_show if figures.sharp is not None else (LEFT_OUT_ALIKE,),
         top_p=smallest.top_p if smallest.top_p > 0 else None,
         min_p=smallest.min_p if smallest.min_p < 1 else None,
         top_k=smallest.top_k if smallest.top_k > 1 else None,

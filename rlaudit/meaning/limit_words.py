@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rlaudit.meaning.limits import LARGEST_MEAN_RATIO, LARGEST_SHIFTED, LARGEST_STEP, Limits
+from rlaudit.meaning.limits import LARGEST_MASS, LARGEST_MEAN_RATIO, LARGEST_SHIFTED, LARGEST_STEP, Limits
 from rlaudit.statistics.resample import FEWEST_CLUSTERS
 
 # So many in the first half of the sentence.
@@ -17,6 +17,9 @@ def would_have_shown(limits: Limits) -> str:
         f"a mean ratio off by more than {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
         f"a temperature off by more than {limits.temperature:.2g}" if limits.temperature is not None else "",
         f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
+        f"a filter that cuts more than {percent(limits.mass)} of the mass"
+        if limits.mass is not None and limits.mass < 1
+        else "",
         f"a top-p below {_below_one(limits.top_p)}" if limits.top_p is not None else "",
         f"a min-p above {limits.min_p:.2g}" if limits.min_p is not None else "",
         f"a top-k below {limits.top_k}" if limits.top_k is not None else "",
@@ -64,6 +67,8 @@ def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
     if step is not None and step > LARGEST_STEP:
         needed = prompts_to_show(prompts, step, LARGEST_STEP)
         lines.append(f"about {needed} prompts like these show a temperature off by {percent(LARGEST_STEP)}")
+    if limits.mass is not None and limits.mass > LARGEST_MASS:
+        lines.append(f"more samples of each prompt show a filter (now one that cuts {percent(limits.mass)} may hide)")
     if limits.shifted is not None and limits.shifted > LARGEST_SHIFTED:
         needed = math.ceil(sequences * limits.shifted / LARGEST_SHIFTED)
         lines.append(f"about {needed} sequences show a shift in {percent(LARGEST_SHIFTED)} of them")

@@ -29,6 +29,9 @@ LARGEST_MEAN_RATIO = 0.02
 # Of 1/T. The trade: samplers that nobody meant are at T .6 to .8, or at a top-p that sharpens as much; 64 prompts x 8
 # samples reach it without entropies where samples part early.
 LARGEST_STEP = 0.3
+# Of the mass that a filter takes, if no entropy shows it. The trade: tokens that no other sample drew count as cut, so
+# that honest samples of flat contexts leave as much open; a repetition penalty of 1.3 leaves all of it open.
+LARGEST_MASS = 0.4
 # Of sequences; 29 of which none is shifted rule it out.
 LARGEST_SHIFTED = 0.1
 # Two-sided: a figure that is off with this chance speaks against "nothing found", and one honest log in fifty pays.
@@ -40,14 +43,15 @@ class Limits:
     """The smallest deviations that would have been shown, each None if the columns cannot show it.
 
     mean_ratio: of the mean ratio from 1. inverse_temperature: relative, of the sampler's 1/T. temperature: the same as
-    a difference of T. top_p: any below. min_p: any above. top_k: any below. first_choices: of the share of first
-    choices, more than reported. shifted: share of sequences. k3: nats, of the engine's distance. cannot_show: in
-    sentences, at any size.
+    a difference of T. mass: share that a filter cuts. top_p: any below. min_p: any above. top_k: any below.
+    first_choices: of the share of first choices, more than reported. shifted: share of sequences. k3: nats, of the
+    engine's distance. cannot_show: in sentences, at any size.
     """
 
     mean_ratio: float | None = None
     inverse_temperature: float | None = None
     temperature: float | None = None
+    mass: float | None = None
     top_p: float | None = None
     min_p: float | None = None
     top_k: int | None = None

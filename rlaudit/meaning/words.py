@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
-from rlaudit.meaning.from_siblings import Siblings
+from rlaudit.meaning.from_siblings import SAME_STEP, Siblings
 from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
 from rlaudit.meaning.least_data import OF_A_BIAS
-from rlaudit.meaning.limit_words import GROUPS_OR_ENTROPY, too_little, would_have_shown
+from rlaudit.meaning.limit_words import GROUPS_OR_ENTROPY, percent, prompts_to_show, too_little, would_have_shown
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.sibling_words import (
     LOGGED,
@@ -326,9 +326,14 @@ def _twice(figures: LoggedFigures) -> str:
 
 def _more_than_nothing(figures: LoggedFigures) -> str:
     """Say what these columns cannot show, and which would; or how much more data shows smaller deviations."""
-    if figures.limits.cannot_show:
-        return f"these columns cannot show, at any size, {figures.limits.cannot_show[0]}: {GROUPS_OR_ENTROPY}"
-    return what_would_tell(figures.siblings)
+    limits, siblings = figures.limits, figures.siblings
+    if limits.cannot_show:
+        shown_by = GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED
+        unseen = f"these columns cannot show, at any size, {limits.cannot_show[0]}: {shown_by}"
+        match = "" if siblings is None or siblings.broken else f"; a match takes {what_would_tell(siblings)}"
+        return f"{unseen}{match}"
+    needed = prompts_to_show(figures.prompts, limits.inverse_temperature, SAME_STEP)
+    return f"about {needed} prompts like these show a temperature off by {percent(SAME_STEP)}"
 
 
 def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:

@@ -43,7 +43,7 @@ def test_an_honest_log_matches():
 def test_too_few_samples_acquit_nobody_and_it_is_known_how_many_would():
     for samples, would_do in ((16, True), (4, False)):
         kind, found = said(HONEST, HONEST, HONEST, prompts=48, samples=samples)
-        assert kind is Kind.UNTOLD
+        assert kind in {Kind.UNTOLD, Kind.NOTHING}
         assert (prompts_needed(found.evidence.siblings.report) is not None) == would_do
 
 

@@ -63,10 +63,13 @@ def test_a_limit_is_the_least_effect_or_what_the_error_makes_of_the_level():
 
 
 def test_limits_are_said_in_units_of_the_reader():
-    said = would_have_shown(Limits(mean_ratio=0.013, temperature=0.04, shifted=0.004, top_p=0.9199, top_k=20))
+    said = would_have_shown(
+        Limits(mean_ratio=0.013, temperature=0.04, shifted=0.004, mass=0.03, top_p=0.9199, top_k=20)
+    )
     assert said == (
         "A mean ratio off by more than 1.3 %, a temperature off by more than 0.04 or a shift in more than 0.4 % of "
-        "sequences would have shown. So would a top-p below 0.919 or a top-k below 20"
+        "sequences would have shown. So would a filter that cuts more than 3 % of the mass, a top-p below 0.919 or a top-k "
+        "below 20"
     )
     assert would_have_shown(Limits()) == ""
     needed = too_little(Limits(mean_ratio=0.04, inverse_temperature=0.6, shifted=0.2), prompts=20, sequences=40)

@@ -34,8 +34,8 @@ LARGEST_STEP = 0.3
 LARGEST_MASS = 0.4
 # Of sequences; 29 of which none is shifted rule it out.
 LARGEST_SHIFTED = 0.1
-# Two-sided: a figure that is off with this chance speaks against "nothing found", and one honest log in fifty pays.
-SUSPICIOUS = 0.02
+# Two-sided, as the intervals that stand beside it: a figure whose interval leaves 0 out is no sign of nothing.
+SUSPICIOUS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -287,7 +287,7 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             return Conclusion(
                 None,
                 f"nothing is named, and {off} {'is' if len(figures.off) == 1 else 'are'} off by more than chance "
-                f"explains in one of fifty logs ({size})",
+                f"explains in one of twenty logs ({size})",
                 next=f"{_twice(figures)} settle it: a cause is named then, or the figure falls back",
             )
         case Kind.FEW | Kind.WIDE | Kind.UNTOLD:
@@ -328,10 +328,10 @@ def _more_than_nothing(figures: LoggedFigures) -> str:
     """Say what these columns cannot show, and which would; or how much more data shows smaller deviations."""
     limits, siblings = figures.limits, figures.siblings
     if limits.cannot_show:
-        shown_by = GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED
-        unseen = f"these columns cannot show, at any size, {limits.cannot_show[0]}: {shown_by}"
-        match = "" if siblings is None or siblings.broken else f"; a match takes {what_would_tell(siblings)}"
-        return f"{unseen}{match}"
+        unseen = f"these columns cannot show, at any size, {limits.cannot_show[0]}"
+        if siblings is not None and not siblings.broken:
+            return f"{unseen}; a match takes {what_would_tell(siblings)}"
+        return f"{unseen}: {GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}"
     needed = prompts_to_show(figures.prompts, limits.inverse_temperature, SAME_STEP)
     return f"about {needed} prompts like these show a temperature off by {percent(SAME_STEP)}"
 

@@ -102,6 +102,11 @@ def found(name: str, trials: int, seed: int) -> tuple[int, int]:
     return counts[LARGE], counts[SMALL]
 
 
+def keeps(large: int, small: int, trials: int) -> bool:
+    """Return whether large faults were found and small ones were not, as often as promised."""
+    return large >= LEAST_FOUND * trials and small <= MOST_FOUND * trials
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=20)
@@ -111,7 +116,7 @@ def main() -> int:
     for name in PLANTED:
         large, small = found(name, asked.trials, asked.seed)
         print(f"{name:42} {LARGE:g} times the limit: {large} of {asked.trials}, {SMALL:g}: {small}", flush=True)
-        holds &= large >= LEAST_FOUND * asked.trials and small <= MOST_FOUND * asked.trials
+        holds &= keeps(large, small, asked.trials)
     return int(not holds)
 
 

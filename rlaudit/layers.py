@@ -21,16 +21,27 @@ class Layer(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Three values, and a fourth for what was not examined. Unknown never becomes fine."""
+    """What was found of a layer. Unknown never becomes fine.
+
+    match          what matters would have shown, and did not;
+    nothing found  the same up to limits of detection that the report states (`meaning/limits.py`);
+    inconclusive   too little data, or evidence that a few prompts decide.
+    """
 
     MATCH = "match"
+    NOTHING_FOUND = "nothing found"
     MISMATCH = "mismatch"
     INCONCLUSIVE = "inconclusive"
     NOT_TESTED = "not tested"
 
+    @property
+    def passes(self) -> bool:
+        """Whether the next layer is judged, and a gate lets it pass."""
+        return self in (Verdict.MATCH, Verdict.NOTHING_FOUND)
+
 
 # A mismatch anywhere is a mismatch, and a layer that was not examined never becomes fine.
-WORST_FIRST = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)
+WORST_FIRST = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.NOTHING_FOUND, Verdict.MATCH)
 
 
 @dataclass(frozen=True)

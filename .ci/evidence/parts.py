@@ -10,7 +10,13 @@ from io import StringIO
 
 import numpy as np
 
-from evidence.benchmarks import bootstrap_coverage, curve_separation, distance_verdicts, honest_nulls
+from evidence.benchmarks import (
+    bootstrap_coverage,
+    curve_separation,
+    distance_verdicts,
+    honest_nulls,
+    limits_of_detection,
+)
 from evidence.known_policy import confusion as known_policy
 from evidence.known_policy.trials import rows
 from evidence.known_policy.trials import run_trials as run_known_policy
@@ -89,6 +95,18 @@ def distances(trials: int = 16) -> Found:
     )
 
 
+def limits(trials: int = 10) -> Found:
+    """Return how often faults of 1.5 times the limit of detection are found, and faults of half of it."""
+    counts = {name: limits_of_detection.found(name, trials, 0) for name in limits_of_detection.PLANTED}
+    return Found(
+        all(limits_of_detection.keeps(large, small, trials) for large, small in counts.values()),
+        [
+            f"{name}, 1.5 times the limit of detection: {large} of {trials}, half of it: {small}"
+            for name, (large, small) in counts.items()
+        ],
+    )
+
+
 def curves(trials: int = 10, length: int = 200) -> Found:
     """Return how often curves separate that differ in their seed alone, and those that a change parts by 8 sd."""
     places = [
@@ -117,6 +135,7 @@ LEAST_SEEN = 0.8
 PARTS: Mapping[str, Callable[[], Found]] = {
     "known policies": known_policies,
     "distances": distances,
+    "limits of detection": limits,
     "curves": curves,
     "planted faults": planted_faults,
     "honest tables": honest_tables,

@@ -46,7 +46,7 @@ def so_far(run: FinishedRun, planned: Plan) -> SoFar:
     layer_lines: list[str] = []
     for number, judgement in enumerate(layers, start=1):
         layer_lines += [f"{number}. {_verdict_line(judgement)}", f"   {_open_line(judgement, run, planned)}"]
-    first = next((judgement for judgement in layers if judgement.verdict is not Verdict.MATCH), None)
+    first = next((judgement for judgement in layers if not judgement.verdict.passes), None)
     settled = decided and first is not None and first.verdict is Verdict.MISMATCH and bool(first.causes)
     settled = settled or any(block.replay and block.replay.verdict is Verdict.MISMATCH for block in diagnosis.blocks)
     return SoFar(diagnosis, layers, arm_lines, tuple(layer_lines), settled)
@@ -71,7 +71,7 @@ def _verdict_line(judgement: Judgement) -> str:
 def _open_line(judgement: Judgement, run: FinishedRun, planned: Plan) -> str:
     if judgement.verdict is Verdict.MISMATCH:
         return "stands: arms to come can only name further causes"
-    if judgement.verdict is not Verdict.MATCH:
+    if not judgement.verdict.passes:
         return f"open: {judgement.because}"
     begun = {block.name for block in run.plan.blocks}
     to_come = [block.name for block in planned.blocks if block.name not in begun]

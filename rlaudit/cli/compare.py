@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlaudit.cli.options import LOCAL, FailOn, FailOnMismatch, Outputs, Quiet, ray_address
+from rlaudit.cli.options import LOCAL, FailOn, FailOnMismatch, Outputs, Quiet, Require, ray_address
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
@@ -119,6 +119,7 @@ def compare(
     ] = False,
     output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
+    require: Require = None,
     quiet: Quiet = False,
 ) -> int:
     """Say what logged logprobs mean, and how far apart they are."""
@@ -168,18 +169,18 @@ def compare(
             for table, today in todays(tables, before_tables, before):
                 against = None if today is None else comparer.compare_today(today, before_trainer_table)
                 comparer.compare(table, trainer_table, against)
-    document = _document(comparer, fail_on is FailOn.ERROR, allow_partial)
+    document = _document(comparer, fail_on is FailOn.ERROR, allow_partial, require is not None)
     return write_outputs(outputs, document)
 
 
-def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report":
+def _document(comparer: "Comparer", fails: bool, allow_partial: bool, requires_match: bool) -> "Report":
     """Return the report of all comparisons; print which lines could not be used."""
     for comparison in comparer.compared:
         for line in comparison.faults.lines():
             say(line)
     from rlaudit.documents.comparison import document_of
 
-    return document_of(comparer, fails, allow_partial)
+    return document_of(comparer, fails, allow_partial, requires_match)
 
 
 def _open(path: Path, of_trainer: bool = False, renamed: "RenamedColumns | None" = None) -> "tuple[TokenTable, ...]":

@@ -18,6 +18,18 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+class Required(StrEnum):
+    """What takes more than that nothing was found."""
+
+    MATCH = "match"
+
+
+Require = Annotated[
+    Required | None,
+    typer.Option(
+        help="match: exit with 3 unless every layer matches; by default a layer in which nothing was found passes."
+    ),
+]
 FailOnMismatch = Annotated[FailOn, typer.Option(help="error: exit with 1 if a layer mismatches; never: do not.")]
 Outputs = Annotated[list[str] | None, typer.Option(help=HELP)]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]

@@ -15,17 +15,18 @@ Rollouts that no trainer has scored are judged in the first layer alone, by samp
 from dataclasses import dataclass, replace
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
-from rlaudit.diagnosis.distance import Distance, Yardstick
+from rlaudit.diagnosis.distance import ORDINARY, Distance, Yardstick
 from rlaudit.diagnosis.evidence import Evidence, Today
 from rlaudit.diagnosis.inference_path import say_path
-from rlaudit.diagnosis.judge_path import InferencePath, judge_path
+from rlaudit.diagnosis.judge_path import Decided, InferencePath, consequence_verdict, judge_path
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, held, supported
 from rlaudit.diagnosis.objective import say_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, recommended
 from rlaudit.diagnosis.semantic import say_meaning
 from rlaudit.layers import Judgement, Layer, Verdict, untested
 from rlaudit.meaning.from_logs import meaning_of_logs, meaning_of_rollouts
-from rlaudit.meaning.meaning import Meaning
+from rlaudit.meaning.limits import Limits
+from rlaudit.meaning.meaning import LoggedFigures, Meaning
 from rlaudit.meaning.words import WITH_TRAINER, unseen_by
 
 UNSCORED = "the table has no trainer logprobs"
@@ -52,6 +53,15 @@ class Comparison:
     not_seen: tuple[str, ...] = ()
 
     @property
+    def limits(self) -> Limits | None:
+        """What the log would have shown by itself; None if the trainer's scores say more."""
+        figures = self.meaning.figures
+        if not isinstance(figures, LoggedFigures):
+            return None
+        ordinary = self.path is not None and self.path.decided is Decided.ORDINARY
+        return replace(figures.limits, k3=ORDINARY) if ordinary else figures.limits
+
+    @property
     def as_today(self) -> Today:
         """What another comparison is compared with."""
         attribution = self.attribution
@@ -70,13 +80,14 @@ def judged(evidence: Evidence) -> Comparison:
     meaning = tokens.meaning
     if meaning is None:
         leaning = attribution.leaning_of(Layer.SEMANTIC)
-        meaning = meaning_of_logs(tokens, evidence.measurements[SEMANTIC_METRIC], leaning, evidence.siblings)
+        shifted = (sum(evidence.counts.misaligned.values()), evidence.alignment.sequences)
+        meaning = meaning_of_logs(tokens, evidence.measurements[SEMANTIC_METRIC], leaning, evidence.siblings, shifted)
     named = attribution.named_of(Layer.SEMANTIC)
     semantic = held(Verdict.MISMATCH if named else meaning.verdict, *shares)
     path = judge_path(distance, attribution, semantic, tokens, evidence.weights, settings.seed)
     earlier = (semantic, held(path.verdict, *shares))
-    clean = all(verdict is Verdict.MATCH for verdict in earlier)
-    objective = held(distance.consequence.verdict, *shares) if clean else Verdict.NOT_TESTED
+    clean = all(verdict.passes for verdict in earlier)
+    objective = held(consequence_verdict(distance, path), *shares) if clean else Verdict.NOT_TESTED
     split = None if evidence.split is None else recommended(evidence.split, earlier)
     return Comparison(evidence, meaning, (*earlier, objective), attribution, path, split)
 
@@ -117,7 +128,8 @@ def _layers(comparison: Comparison) -> list[Judgement]:
     else:
         distance, (semantic, *_), earlier = evidence.distance, comparison.verdicts, comparison.verdicts[:2]
         judgements.append(say_path(path, distance, attribution, semantic, evidence.weights))
-        judgements.append(say_objective(evidence.measurements, comparison.split, earlier, distance))
+        felt = consequence_verdict(distance, path)
+        judgements.append(say_objective(evidence.measurements, comparison.split, earlier, distance, felt))
     return [supported(judgement, evidence.share, evidence.looked_at) for judgement in judgements]
 
 

@@ -38,6 +38,20 @@ class Consequence:
     # As the mean squares allow.
     at_most: Mapping[Clip, float]
 
+    @property
+    def noticed(self) -> bool:
+        """Whether some range surely clips more than NOTICEABLE_CLIPPING."""
+        return any(share.low is not None and share.low > NOTICEABLE_CLIPPING for share in self.shares.values())
+
+    @property
+    def most(self) -> float:
+        """The largest share that some range may clip; 1 if an interval is missing or unreliable."""
+        ends = [
+            1.0 if share.high is None or not share.reliable else min(share.high, self.at_most[clip])
+            for clip, share in self.shares.items()
+        ]
+        return max(ends, default=1.0)
+
 
 def consequence(measurements: Measurements, settings: ObjectiveSettings) -> Consequence:
     """Judge the consequence. measurements: with the clip fractions at `settings` and their MEAN_SQUARES."""

@@ -16,16 +16,18 @@ REFERENCE    The engine that runs today, judged on the same prompts: the candida
              dtype vouches only for a candidate that is not: otherwise the verdict is open, and says so.
 CONSEQUENCE  Without either, what the user's clip range feels: more than NOTICEABLE_CLIPPING of tokens or sequences
              pushed out of it by the mismatch alone is a mismatch, surely less is a match (`consequence.py`). Layer 3
-             would count the same events; it is reached only where this matches, and then matches too. A mismatch here
-             means: there is more than the objective should have to bear, and nothing says that it was there before.
+             would count the same events; it is reached only where this passes. A mismatch here means: there is more
+             than the objective should have to bear, and nothing says that it was there before. Rounding does that as
+             well: up to ORDINARY, evenly over the tokens and without a cause that shows, it is the noise of a healthy
+             engine and nothing is found (`judge_path.py`); up to what is usual for the dtype the verdict is open.
 
 So the two layers never convict the same events: with a reference or a margin layer 2 asks for a difference and layer 3
 for a consequence; without them layer 2 asks for the consequence, and layer 3 has nothing to add.
 
-How far apart a healthy engine and a healthy trainer usually are, by dtype, is shown beside the verdict in each case,
-and decides in none but the one above: published figures differ by model, temperature and kernel. It only says whether a
-reference is itself an oddity. Dense models; mixtures of experts and FP8 are seen about ten times as far apart (Miles
-and slime: k3 1e-3 to 1e-1; NeMo-RL gates FP8 at 4e-3).
+How far apart a healthy engine and a healthy trainer usually are, by dtype, is shown beside the verdict in each case.
+Published figures differ by model, temperature and kernel, so it decides only whether a reference is itself an oddity,
+and whether what a clip range feels without a reference can be rounding. Dense models; mixtures of experts and FP8 are
+seen about ten times as far apart (Miles and slime: k3 1e-3 to 1e-1; NeMo-RL gates FP8 at 4e-3).
 
 float32   1e-11 on CPUs (examples/vllm/v0-to-v1: 1.3e-11 and 4.0e-11), 2.4e-6 with TF32 attention and fused kernels
           (Fast-LLM pull request 525: RMS .0022).
@@ -47,6 +49,8 @@ from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.measurement.non_inferiority import NonInferiority, non_inferiority
 
 FLOAT16_CLOSER = 24.0
+# k3, nats: twice the largest that is published of a dense pair in bfloat16 (2.0e-3, below).
+ORDINARY = 4e-3
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,19 @@ class Distance:
     against: NonInferiority | None = None
     # Whether it is no farther than the reference, but the reference cannot vouch for it.
     withheld: bool = False
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether it is surely no farther than a healthy engine in the usual dtype, and nothing better is known."""
+        known = self.usual is not None and self.k3.high is not None and self.k3.reliable
+        return known and self.yardstick is Yardstick.CONSEQUENCE and (self.k3.high or 0.0) <= ORDINARY
+
+    @property
+    def usual_at_most(self) -> bool:
+        """Whether it is not surely farther than is usual, and nothing better is known."""
+        if self.usual is None or self.k3.low is None or self.yardstick is not Yardstick.CONSEQUENCE:
+            return False
+        return self.k3.low <= self.usual.high
 
     @property
     def reported(self) -> "ReportedDistance":

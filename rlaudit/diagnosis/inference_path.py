@@ -16,7 +16,7 @@ from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.attribution.cause import NotTested
 from rlaudit.diagnosis import rounded_updates
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
-from rlaudit.diagnosis.distance import Distance, Reference, UsualDistance, Yardstick
+from rlaudit.diagnosis.distance import ORDINARY, Distance, Reference, UsualDistance, Yardstick
 from rlaudit.diagnosis.effect import Effect, EffectVerdict
 from rlaudit.diagnosis.judge_path import SHIFTS, Decided, InferencePath
 from rlaudit.diagnosis.judgement import PATH_METRIC
@@ -42,6 +42,9 @@ PROVIDED = "provided that the logprobs mean the same: "
 SHOWN = 4
 # At most so many causes are named if they were all left for one reason.
 NAMED = 4
+# Why a distance that is usual for a dtype is a mismatch.
+FEW_TOKENS = "a few tokens make most of it, which rounding does not"
+YOUR_RANGE = "rounding may do as much, and the clip range that you stated is narrower than that"
 UNREFUTED = "a factor whose arm brings the distance within what is let pass"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
@@ -112,8 +115,10 @@ def _say(
 ) -> Judgement:
     named = attribution.named_of(Layer.INFERENCE_PATH)
     explained = _by_signature(named, attribution)
-    provided = "" if semantic is Verdict.MATCH else PROVIDED
+    provided = "" if semantic.passes else PROVIDED
     match path.decided:
+        case Decided.ORDINARY | Decided.USUAL:
+            return _by_rounding(path, distance, provided, evidence)
         case Decided.MEANING_FIRST:
             beneath = f"; under the meaning that fits: {attribution.because}" if path.corrected else ""
             return judged_as(
@@ -141,7 +146,41 @@ def _say(
             )
         case Decided.DISTANCE:
             seen = f"; {attribution.because}" if named else ""
-            return _by_distance(distance, evidence, explained, provided, seen)
+            judgement = _by_distance(distance, evidence, explained, provided, seen)
+            if judgement.verdict is not Verdict.MISMATCH or named or not distance.usual_at_most:
+                return judgement
+            why = YOUR_RANGE if distance.settings.stated else FEW_TOKENS
+            return replace(judgement, because=f"{judgement.because}; {why}")
+
+
+def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidence: tuple[str, ...]) -> Judgement:
+    """Say that rounding may have made it, of an ordinary size or of one that is usual for some engines."""
+    usual = distance.usual
+    assert usual is not None
+    moved = f"{_clipped(distance)}"
+    if path.decided is Decided.ORDINARY:
+        because = (
+            f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {usual.dtype} engine (up to "
+            f"{ORDINARY:g}), and no cause shows. Rounding moves {moved}, which is no fault of the engine"
+        )
+        step = "to see a fault that makes less than that, compare with today's engine (--before ROLLOUTS)"
+        falsifier = f"k3 above {ORDINARY:g} nats with more tokens"
+    else:
+        because = (
+            f"k3 {_with_interval(distance.k3)} nats is more than most healthy {usual.dtype} engines show "
+            f"({ORDINARY:g}), and not surely more than all ({usual.high:g}). It moves {moved}; a fault without a "
+            "pattern would look the same"
+        )
+        step = "compare with today's engine (--before ROLLOUTS), or set a margin of your own (--margin)"
+        falsifier = ""
+    return judged_as(
+        Layer.INFERENCE_PATH,
+        path.verdict,
+        f"{provided}{because}",
+        evidence=evidence,
+        falsifier=falsifier,
+        following=step,
+    )
 
 
 def _with_weights(judgement: Judgement, path: InferencePath, weights: RecordedWeights | None) -> Judgement:
@@ -181,7 +220,7 @@ def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
             falsifier="a reading of the weights that holds what was sent",
             next=confirm,
         )
-    if judgement.verdict is Verdict.MATCH:
+    if judgement.verdict.passes:
         because = f"{sentence}: these tokens do not show it; {judgement.because}"
         return replace(judgement, verdict=Verdict.INCONCLUSIVE, because=because, evidence=evidence, next=confirm)
     return replace(judgement, because=f"{judgement.because}; {sentence}", evidence=evidence)
@@ -298,7 +337,7 @@ def _figures_of(distance: Distance, name: str, margin_from: str) -> tuple[str, .
         lines.append(_against(distance.against))
     lines.append(_felt(distance))
     if distance.usual is not None:
-        lines.append(_usual(distance.usual))
+        lines.append(_usual(distance.usual, distance.k3))
     return tuple(lines)
 
 
@@ -391,11 +430,26 @@ def _felt(distance: Distance) -> str:
     return f"the mismatch alone moves {'; '.join(shares)}"
 
 
-def _usual(usual: UsualDistance) -> str:
-    return (
-        f"{usual.dtype} is usually {usual.low:.2g} to {usual.high:.2g} nats apart (dense models; about ten times that "
-        "with experts or FP8)"
+def _usual(usual: UsualDistance, k3: Measurement) -> str:
+    line = (
+        f"rounding to {usual.dtype} alone usually makes {usual.low:.2g} to {usual.high:.2g} nats (dense models; about "
+        "ten times that with experts or FP8)"
     )
+    if k3.low is not None and k3.low > usual.high:
+        return f"{line}: this is more"
+    return f"{line}: the size alone shows no fault" if k3.high is not None and k3.high <= usual.high else line
+
+
+def _clipped(distance: Distance) -> str:
+    """Return the largest share that leaves a clip range, with the range."""
+    settings = distance.settings
+    ranges = {
+        Clip.TOKENS: (settings.ppo_epsilon_low, settings.ppo_epsilon_high),
+        Clip.SEQUENCES: (settings.gspo_epsilon_low, settings.gspo_epsilon_high),
+    }
+    clip, share = max(distance.consequence.shares.items(), key=lambda entry: entry[1].value or 0.0)
+    low, high = ranges[clip]
+    return f"{share.value or 0.0:.1%} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}"
 
 
 def _because_margin(distance: Distance) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
 from rlaudit.attribution.attribute import ALPHA, Attribution
 from rlaudit.attribution.cause import Outcome, Signature
 from rlaudit.diagnosis.distance import Distance
@@ -14,6 +16,16 @@ from rlaudit.tokens.alignment import Misalignment
 
 SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.value})
 
+# Tokens with less room than that are too sure to show noise; fewer than so many others show no median.
+LEAST_ROOM, FEWEST_UNSURE = 0.05, 64
+# The standard deviation of a normal variable over the median of its size.
+NORMAL_BY_MEDIAN = 1.4826
+# The trade: noise that is louder in some contexts has up to nine times the square that its median says (simulated
+# engines); a banned token, a wrong expert or an end of sequence that is biased, 20 times and more.
+TIMES_USUAL = 10.0
+# Of tokens or sequences: 59 prompts of which none is clipped rule it out.
+LARGEST_CLIPPING = 0.05
+
 
 class Decided(Enum):
     """What decided the inference path."""
@@ -21,6 +33,8 @@ class Decided(Enum):
     MEANING_FIRST = "a difference of meaning is in every figure"
     SHIFTED = "sequences that lost a token"
     ONE_SHIFT = "one such sequence, which decides nothing alone"
+    ORDINARY = "no farther than a healthy engine, evenly over the tokens"
+    USUAL = "farther than most healthy engines, and not than all"
     DISTANCE = "how far the engine is from the trainer"
 
 
@@ -59,11 +73,50 @@ def judge_path(
     elif SHIFTS & set(attribution.leaning) and distance.verdict is Verdict.MATCH:
         decided, verdict = Decided.ONE_SHIFT, Verdict.INCONCLUSIVE
     else:
-        decided, verdict = Decided.DISTANCE, distance.verdict
-    if weights is None or verdict not in {Verdict.MATCH, Verdict.MISMATCH}:
+        decided, verdict = _by_distance(distance, attribution, tokens)
+    if weights is None or not (verdict.passes or verdict is Verdict.MISMATCH):
         return InferencePath(decided, verdict, corrected)
     if weights.faults:
         # These tokens do not show it, and weights that are not what was sent match nothing.
-        return InferencePath(decided, Verdict.INCONCLUSIVE if verdict is Verdict.MATCH else verdict, corrected)
+        return InferencePath(decided, Verdict.INCONCLUSIVE if verdict.passes else verdict, corrected)
     rounded = updates_rounded_away(weights, tokens, seed) if verdict is Verdict.MISMATCH else None
     return InferencePath(decided, verdict, corrected, rounded)
+
+
+def _by_distance(distance: Distance, attribution: Attribution, tokens: TokenEvidence) -> tuple[Decided, Verdict]:
+    """Judge by the yardstick; without a better one, what rounding does to a healthy engine is no mismatch.
+
+    A cause that shows, or would with some prompts left out, is not rounding; nor are a few tokens that make it all. A
+    clip range that the user stated is a better one.
+    """
+    path = Layer.INFERENCE_PATH
+    if distance.verdict is Verdict.MATCH or attribution.named_of(path) or attribution.leaning_of(path):
+        return Decided.DISTANCE, distance.verdict
+    if distance.usual_at_most and not distance.settings.stated and even(tokens):
+        if distance.ordinary:
+            return Decided.ORDINARY, Verdict.NOTHING_FOUND
+        if distance.verdict is Verdict.MISMATCH:
+            return Decided.USUAL, Verdict.INCONCLUSIVE
+    return Decided.DISTANCE, distance.verdict
+
+
+def even(tokens: TokenEvidence) -> bool:
+    """Return whether most tokens are off as far as all are on average, for their probability, as rounding makes it."""
+    unsure_T = tokens.room_T > LEAST_ROOM
+    if unsure_T.sum() < FEWEST_UNSURE:
+        return False
+    # Noise on logits moves a logprob in proportion to 1 - p.
+    noise = NORMAL_BY_MEDIAN * float(np.median(np.abs(tokens.log_ratio_T[unsure_T]) / tokens.room_T[unsure_T]))
+    usual_k2 = 0.5 * noise**2 * float(np.mean(np.square(tokens.room_T)))
+    return tokens.k2 <= TIMES_USUAL * usual_k2
+
+
+def consequence_verdict(distance: Distance, path: InferencePath) -> Verdict:
+    """Judge the objective behind a path that passes: what it would feel of the distance.
+
+    What rounding does to a healthy engine is no mismatch of an objective that was not stated. Shares of which none was
+    noticed and that are surely small are nothing that was found, though it takes 300 prompts to call that a match.
+    """
+    felt = distance.consequence
+    few = felt.verdict is Verdict.INCONCLUSIVE and not felt.noticed and felt.most <= LARGEST_CLIPPING
+    return Verdict.NOTHING_FOUND if few or path.decided is Decided.ORDINARY else felt.verdict

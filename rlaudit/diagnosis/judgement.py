@@ -13,8 +13,8 @@ SETTLES = "mend what was left out (see the faults and what was not seen), then c
 
 
 def held(verdict: Verdict, *shares: DataShare) -> Verdict:
-    """Return the verdict that such shares of the data support: no match if too much was left out."""
-    short = verdict is Verdict.MATCH and not all(share.suffices for share in shares)
+    """Return the verdict that such shares of the data support: nothing passes if too much was left out."""
+    short = verdict.passes and not all(share.suffices for share in shares)
     return Verdict.INCONCLUSIVE if short else verdict
 
 
@@ -59,15 +59,16 @@ def worst_layers(named: Sequence[tuple[str, Sequence[Judgement]]]) -> list[Judge
     return layers
 
 
-def exit_code_of(verdicts: Iterable[Verdict], unfinished: bool, fails: bool) -> int:
-    """Return 3 if the audit is not finished or the first layer that does not match is no mismatch; 1 for a mismatch.
+def exit_code_of(verdicts: Iterable[Verdict], unfinished: bool, fails: bool, requires_match: bool = False) -> int:
+    """Return 3 if the audit is not finished or the first layer that does not pass is no mismatch; 1 for a mismatch.
 
-    Layers are judged in order: those after the first that does not match are not required. fails: whether a mismatch
-    makes the exit code 1.
+    Layers are judged in order: those after the first that does not pass are not required. fails: whether a mismatch
+    makes the exit code 1. requires_match: whether 3 is returned if nothing was found in a layer that does not match.
     """
     if unfinished:
         return 3
-    decisive = next((verdict for verdict in verdicts if verdict != Verdict.MATCH), None)
+    verdicts = list(verdicts)
+    decisive = next((verdict for verdict in verdicts if not Verdict(verdict).passes), None)
     if decisive is None:
-        return 0
+        return 3 if requires_match and Verdict.NOTHING_FOUND in verdicts else 0
     return int(fails) if decisive == Verdict.MISMATCH else 3

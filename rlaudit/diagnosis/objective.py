@@ -1,6 +1,6 @@
 """The sentences about layer 3: does what is left leave the clip range, so that the objective has to correct it?
 
-Judged only if the two layers before it match: a correction that is switched on over a broken backend hides it. An
+Judged only if the two layers before it pass: a correction that is switched on over a broken backend hides it. An
 ablation has fresh weights on both sides, so its staleness is zero and what it sees is backend mismatch alone.
 """
 
@@ -21,6 +21,7 @@ from rlaudit.statistics.estimate import figure
 if TYPE_CHECKING:
     from rlaudit.diagnosis.measured import MeasuredArm
 
+STATE = "state your clip range (--ppo-epsilon LOW HIGH or --gspo-epsilon LOW HIGH): then this layer is judged by it"
 SHOWN = (*(clip.value for clip in Clip), "ess_token", "ess_sequence", "tail_fraction_2")
 
 
@@ -40,12 +41,16 @@ class _Words:
 
 
 def say_objective(
-    measurements: Measurements, split: ObjectiveSplit | None, earlier: Sequence[Verdict], distance: Distance
+    measurements: Measurements,
+    split: ObjectiveSplit | None,
+    earlier: Sequence[Verdict],
+    distance: Distance,
+    verdict: Verdict,
 ) -> Judgement:
     """Judge a comparison, in sentences.
 
     split: of its sample, if there is one. earlier: verdicts of the two layers before. distance: what the inference path
-    was judged by.
+    was judged by. verdict: of this layer, if both before it pass.
     """
     above = "more than 1 % of tokens or sequences leave the clip range although both layers before it match"
     chosen = None if split is None else split.recommendation.cost
@@ -60,7 +65,8 @@ def say_objective(
         else f"switch on {chosen.title} and watch the share of tokens it touches ({chosen.touched:.2%} of these)",
         mismatch_falsifier="clip fractions that stay where they are with a correction on",
     )
-    return _judgement(distance.consequence, earlier, (_figures(measurements), *_split_lines(split)), words)
+    evidence = (_figures(measurements), *_split_lines(split))
+    return _judgement(distance.consequence, verdict, earlier, evidence, words)
 
 
 def say_objective_of_arm(
@@ -85,23 +91,35 @@ def say_objective_of_arm(
         next="switch the correction on, and watch the share of tokens it touches",
         mismatch_falsifier="clip fractions that stay where they are with the correction on",
     )
-    return _judgement(consequence(arm.measurements, settings), earlier, evidence, words)
+    felt = consequence(arm.measurements, settings)
+    return _judgement(felt, felt.verdict, earlier, evidence, words)
 
 
-def _judgement(felt: Consequence, earlier: Sequence[Verdict], evidence: tuple[str, ...], words: _Words) -> Judgement:
-    open_layers = [layer.value for layer, verdict in zip(Layer, earlier, strict=False) if verdict is not Verdict.MATCH]
+def _judgement(
+    felt: Consequence, verdict: Verdict, earlier: Sequence[Verdict], evidence: tuple[str, ...], words: _Words
+) -> Judgement:
+    open_layers = [layer.value for layer, before in zip(Layer, earlier, strict=False) if not before.passes]
     if open_layers:
         layers, come, them = ("layer", "comes", "it") if len(open_layers) == 1 else ("layers", "come", "them")
         open_now = " and the ".join(open_layers)
         because = f"the {open_now} {layers} {come} first: a correction over {them} would hide {them}"
-        step = "switch on no importance-sampling correction before the layers above match"
+        step = "switch on no importance-sampling correction before the layers above pass"
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
-    if felt.verdict is Verdict.MATCH:
-        return judged_as(Layer.OBJECTIVE, felt.verdict, words.match, evidence=evidence, falsifier=words.match_falsifier)
-    if felt.verdict is Verdict.MISMATCH:
+    if verdict is Verdict.MATCH:
+        return judged_as(Layer.OBJECTIVE, verdict, words.match, evidence=evidence, falsifier=words.match_falsifier)
+    if verdict is Verdict.NOTHING_FOUND:
         return judged_as(
             Layer.OBJECTIVE,
-            felt.verdict,
+            verdict,
+            _nothing_found(felt),
+            evidence=evidence,
+            falsifier=words.match_falsifier,
+            following=STATE if felt.noticed else words.settles,
+        )
+    if verdict is Verdict.MISMATCH:
+        return judged_as(
+            Layer.OBJECTIVE,
+            verdict,
             words.because,
             causes=(words.cause,),
             evidence=evidence,
@@ -109,9 +127,15 @@ def _judgement(felt: Consequence, earlier: Sequence[Verdict], evidence: tuple[st
             following=words.next,
         )
     if any(share.low is None for share in felt.shares.values()):
-        return judged_as(Layer.OBJECTIVE, felt.verdict, "clip fractions have no interval", evidence=evidence)
+        return judged_as(Layer.OBJECTIVE, verdict, "clip fractions have no interval", evidence=evidence)
     because = "the intervals of the clip fractions reach over 1 %"
-    return judged_as(Layer.OBJECTIVE, felt.verdict, because, evidence=evidence, following=words.settles)
+    return judged_as(Layer.OBJECTIVE, verdict, because, evidence=evidence, following=words.settles)
+
+
+def _nothing_found(felt: Consequence) -> str:
+    if felt.noticed:
+        return "rounding usually moves as much out of these clip ranges; whether your objective clips it was not stated"
+    return f"no correction is called for: more than {felt.most:.1%} clipped by the mismatch would have shown"
 
 
 def _figures(measurements: Measurements) -> str:

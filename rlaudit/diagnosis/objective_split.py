@@ -207,7 +207,7 @@ def _staleness(pairs: LogprobPairs, lag_T: Floats, seed: int) -> Share | None:
 
 def recommended(split: ObjectiveSplit, earlier: tuple[Verdict, Verdict]) -> ObjectiveSplit:
     """Return the split with its recommendation. earlier: verdicts of the semantic layer and of the inference path."""
-    clean = all(verdict is Verdict.MATCH for verdict in earlier)
+    clean = all(verdict.passes for verdict in earlier)
     return replace(split, recommendation=_recommend(split) if clean else UNDECIDED)
 
 

@@ -74,7 +74,7 @@ def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
     layers: list[Judgement] = []
     for layer in Layer:
         judged = _layer(layer, sources)
-        before = next((judgement for judgement in layers if judgement.verdict != Verdict.MATCH), None)
+        before = next((judgement for judgement in layers if not judgement.verdict.passes), None)
         if before is not None and judged.verdict != Verdict.NOT_TESTED:
             judged = _held_back(judged, before)
         layers.append(judged)

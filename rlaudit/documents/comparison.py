@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 SHOWN_SEQUENCES = 20
 
 
-def document_of(comparer: Comparer, fails: bool, allow_partial: bool) -> "Report":
+def document_of(comparer: Comparer, fails: bool, allow_partial: bool, requires_match: bool = False) -> "Report":
     """Return the report of all that was compared. The table that runs today is shown, and not judged.
 
-    fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out.
+    fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out. requires_match:
+    whether 3 is the exit code if nothing was found in a layer that does not match.
     """
     compared, assumed = comparer.compared, dict.fromkeys(comparer.assumed)
     layers = worst_layers([(_name(table), table.comparison.layers) for table in compared if not table.is_before])
@@ -33,7 +34,7 @@ def document_of(comparer: Comparer, fails: bool, allow_partial: bool) -> "Report
     return {
         **new_report(
             "compare",
-            exit_code_of((layer.verdict for layer in layers), unfinished, fails),
+            exit_code_of((layer.verdict for layer in layers), unfinished, fails, requires_match),
             layers=layers,
             not_seen=list(dict.fromkeys([*assumed, *_not_seen(compared, allow_partial)])),
         ),
@@ -104,6 +105,7 @@ def _comparison(table: Compared) -> ReportedTable:
         notes=comparison.notes,
         versions=evidence.versions or None,
         distance=None if evidence.distance is None else evidence.distance.reported,
+        limits=comparison.limits,
     )
 
 

@@ -1,10 +1,12 @@
 """The meaning of logged tokens that were not scored under other meanings, and of rollouts that no trainer has scored.
 
-Logs convict and rarely acquit. Sampled-token logprobs show a bias (mean ratio) and nothing of what the sampler left
-out; top logprobs of both sides show a temperature, those of the engine alone a report that leaves processing out; the
-trainer's entropy shows whether the tokens are as sharp as the trainer believes, and with it a filter that is not light.
-Only with that can a match be reported, and only if no test would convict with some prompts left out (`resample.py`): no
-single row turns a mismatch into a match, or back.
+Logs name causes and rarely show that nothing is wrong. Sampled-token logprobs show a bias (mean ratio) and nothing of
+what the sampler left out; top logprobs of both sides show a temperature, those of the engine alone a report that leaves
+processing out; the trainer's entropy shows whether the tokens are as sharp as the trainer believes, and with it a
+filter that is not light.
+Only with that can a match be reported, only if a deviation that matters would have been seen with these data, and only
+if no test would convict with some prompts left out (`resample.py`): no single row turns a mismatch into a match, or
+back. Without it nothing is found, up to limits that are stated (`limits.py`), if the data are enough for them.
 
 Without a trainer, token ids and one logprob a token decide by samples of one prompt whether the report is of what the
 tokens were drawn from. If nothing but a temperature of 1 was requested, raw and processed logprobs are the same; a
@@ -15,13 +17,28 @@ Not covered: hidden truncation under raw logprobs, and temperature from sampled 
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from scipy.special import log_ndtr
 
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.from_siblings import Siblings, keeps_odds
+from rlaudit.meaning.from_siblings import SAME_STEP, Siblings, keeps_odds, smallest_of
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.log_ratio_shape import follows_mask, follows_temperature
+from rlaudit.meaning.limits import (
+    LARGEST_MASS,
+    LARGEST_MEAN_RATIO,
+    LARGEST_SHIFTED,
+    LARGEST_STEP,
+    Limits,
+    error_of,
+    first_choices_limit,
+    mean_ratio_limit,
+    sharpness_limit,
+    shifted_limit,
+    siblings_limit,
+    suspicious,
+)
 from rlaudit.meaning.log_statistics import (
     constant_shift,
     first_choice_excess,
@@ -34,16 +51,24 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 
+# What takes the trainer's entropies or samples of one prompt to see.
+BOTH_SIDES = "whether both sides leave out a temperature or a filter that the sampler applied"
+# What samples of one prompt do not show, who rank only what was drawn.
+LEFT_OUT_ALIKE = "a light top-k, a penalty or a logit bias that both sides leave out"
 SIBLINGS = "the agreement of samples of one prompt"
 
 
 def meaning_of_logs(
-    evidence: TokenEvidence, ratio: Measurement, leaning: Sequence[str] = (), siblings: Siblings | None = None
+    evidence: TokenEvidence,
+    ratio: Measurement,
+    leaning: Sequence[str] = (),
+    siblings: Siblings | None = None,
+    shifted: tuple[int, int] | None = None,
 ) -> Meaning:
     """Judge by logs alone.
 
     ratio: mean ratio - 1 of all tokens. leaning: causes of this layer that would be named only with some prompts left
-    out. siblings: what samples of one prompt show.
+    out. siblings: what samples of one prompt show. shifted: how many sequences of the whole log are, of how many.
     """
     first, sharp = first_choice_excess(evidence), sharpness_of(evidence)
     hanging = list(leaning)
@@ -65,9 +90,14 @@ def meaning_of_logs(
         sequences=len(evidence.cluster_S),
         siblings=siblings,
         recomputed=follows_temperature(evidence) or follows_mask(evidence),
+        prompts=evidence.clusters,
     )
-    shifted = evidence.alignment is not None and bool(evidence.alignment.refused)
-    return _meaning(figures, evidence.sampling, evidence.trainer, shifted)
+    limits = limits_of(figures, evidence.sampling.temperature)
+    if shifted is not None:
+        limits = replace(limits, shifted=shifted_limit(shifted[1], shifted[0]))
+    figures = replace(figures, limits=limits, off=_off_unnamed(figures))
+    refused = evidence.alignment is not None and bool(evidence.alignment.refused)
+    return _meaning(figures, evidence.sampling, evidence.trainer, refused)
 
 
 def meaning_of_rollouts(
@@ -85,7 +115,9 @@ def meaning_of_rollouts(
         tokens=tokens,
         sequences=sequences,
         siblings=siblings,
+        prompts=siblings.report.prompts,
     )
+    figures = replace(figures, limits=limits_of(figures, requested.temperature), off=_off_unnamed(figures))
     return _meaning(figures, requested, trainer, shifted=False)
 
 
@@ -140,18 +172,87 @@ def _by_siblings(siblings: Siblings, figures: LoggedFigures, requested: Semantic
 
 
 def _open(figures: LoggedFigures) -> Kind:
-    """Return why there is no acquittal although nothing convicts; or that all three agree."""
-    if figures.hanging:
-        return Kind.HANGING
-    if figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES:
-        return Kind.FEW
-    if figures.ratio is not None and not _unbiased(figures.ratio):
-        return Kind.WIDE
+    """Return why nothing can be said although nothing is named; or that all three agree, or that nothing was found."""
+    limits = figures.limits
+    step, ratio, shifted = limits.inverse_temperature, limits.mean_ratio, limits.shifted
+    unbiased = figures.ratio is None or _unbiased(figures.ratio)
+    untold = (step is None and figures.ratio is None) or (step is not None and step > LARGEST_STEP)
+    cut = figures.sharp is None and limits.mass is not None and limits.mass > LARGEST_MASS
+    holds = {
+        Kind.HANGING: bool(figures.hanging),
+        Kind.FEW: figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES,
+        Kind.AGREE: unbiased and (_as_sharp(figures) or _same_siblings(figures)),
+        Kind.WIDE: figures.ratio is not None and (ratio is None or ratio > LARGEST_MEAN_RATIO),
+        Kind.LEANING: bool(figures.off),
+        Kind.UNTOLD: untold or cut or (shifted is not None and shifted > LARGEST_SHIFTED),
+    }
+    return next((kind for kind, is_so in holds.items() if is_so), Kind.NOTHING)
+
+
+def _as_sharp(figures: LoggedFigures) -> bool:
+    """Return whether the trainer's entropies would have shown a deviation that matters."""
+    return figures.sharp is not None and figures.sharp.within(SAME_STEP)
+
+
+def _same_siblings(figures: LoggedFigures) -> bool:
     siblings = figures.siblings
-    same = siblings is not None and siblings.same(siblings.report)
-    if siblings is not None and figures.ratio is not None:
-        same = same and siblings.same(siblings.trainer)
-    return Kind.AGREE if figures.sharp is not None or same else Kind.UNTOLD
+    if siblings is None or not siblings.same(siblings.report):
+        return False
+    return figures.ratio is None or siblings.same(siblings.trainer)
+
+
+def limits_of(figures: LoggedFigures, temperature: float) -> Limits:
+    """Return what these figures would have shown. temperature: of the request."""
+    steps = [siblings_limit(figures.siblings)]
+    if figures.sharp is not None:
+        steps.append(sharpness_limit(figures.sharp))
+    step = min((step for step in steps if step is not None), default=None)
+    limits = Limits(
+        mean_ratio=None if figures.ratio is None else mean_ratio_limit(figures.ratio),
+        inverse_temperature=step,
+        # A sampler so much hotter has its 1/T so much lower.
+        temperature=None if step is None or step >= 1.0 else temperature * step / (1.0 - step),
+        first_choices=None
+        if figures.first_choices is None
+        else first_choices_limit(figures.first_choices, figures.prompts),
+    )
+    siblings = figures.siblings
+    if step is None and figures.ratio is not None:
+        limits = replace(limits, cannot_show=(BOTH_SIDES,))
+    if siblings is None or siblings.broken:
+        return limits
+    smallest = smallest_of(siblings.sides.values())
+    return replace(
+        limits,
+        mass=smallest.mass,
+        cannot_show=limits.cannot_show if figures.sharp is not None else (LEFT_OUT_ALIKE,),
+        top_p=smallest.top_p if smallest.top_p > 0 else None,
+        min_p=smallest.min_p if smallest.min_p < 1 else None,
+        top_k=smallest.top_k if smallest.top_k > 1 else None,
+    )
+
+
+def _off_unnamed(figures: LoggedFigures) -> tuple[str, ...]:
+    """Return what is off without being named: too unsure for a verdict, and no sign that nothing is wrong."""
+    off = []
+    ratio, sharp, first, siblings = figures.ratio, figures.sharp, figures.first_choices, figures.siblings
+    if ratio is not None and ratio.low is not None and ratio.high is not None:
+        least = MEAN_RATIO_EFFECT / 2.0
+        if ratio.low > least or ratio.high < -least:
+            off.append("the mean ratio")
+    if sharp is not None:
+        # Noise flattens, which is no temperature.
+        least = TEMPERATURE_EFFECT + (sharp.noise if sharp.inverse_step < 0.0 else 0.0)
+        if suspicious(sharp.inverse_step, sharp.error, sharp.clusters, least):
+            off.append("the sharpness of the tokens")
+    if first is not None and suspicious(first.value, error_of(first), figures.prompts, GREEDY_EFFECT):
+        off.append("the share of first choices")
+    if siblings is not None and siblings.whole:
+        steps = [side.step for side in siblings.sides.values() if side.step.value > 0 or not siblings.broken]
+        units = siblings.report.prompts
+        if any(suspicious(step.value, error_of(step), units, TEMPERATURE_EFFECT) for step in steps):
+            off.append(SIBLINGS)
+    return tuple(off)
 
 
 def _z(ratio: Measurement) -> float:

@@ -6,6 +6,7 @@
                                OFF_TRAINER: as far off, but not along a temperature or filter: other weights fit as well
     report = train != sample   HIDDEN_FILTER, HIDDEN_SAMPLING: no difference of logprobs can show it
     none of these explains it  UNEXPLAINED_BIAS, UNEXPLAINED_SHIFT
+    none of these shows        NOTHING, where what matters would have (`limits.py`)
 
 AGREE says that the numbers mean the same, not that they are close: what remains is the inference path's to explain.
 
@@ -14,7 +15,7 @@ which uses samples of one prompt as well (`from_siblings.py`). Each gathers what
 decides in one place. `words.py` puts the result into sentences, and nothing reads these back.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +23,7 @@ from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
 from rlaudit.meaning.from_siblings import Siblings
 from rlaudit.meaning.honesty import SemanticTest
+from rlaudit.meaning.limits import Limits
 from rlaudit.meaning.report_fit import ReportFit
 from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
@@ -52,7 +54,9 @@ class Kind(StrEnum):
     FEW_BIASED = "a mean ratio off 1 on too few prompts to convict by"
     HANGING = "would convict with some prompts left out"
     WIDE = "nothing convicts, and the interval of the mean ratio is too wide to acquit"
-    UNTOLD = "nothing convicts, and nothing tells what the tokens were drawn from"
+    UNTOLD = "nothing convicts, and too few tokens tell what they were drawn from"
+    LEANING = "nothing convicts, and a figure is off that is too unsure to name anything by"
+    NOTHING = "nothing found, up to limits of detection"
     FEW = "nothing convicts, on too few tokens to acquit"
     NO_TOKENS = "there are no tokens"
 
@@ -61,9 +65,11 @@ class Kind(StrEnum):
         """Of the semantic layer."""
         if self is Kind.AGREE:
             return Verdict.MATCH
+        if self is Kind.NOTHING:
+            return Verdict.NOTHING_FOUND
         if self is Kind.NO_TOKENS:
             return Verdict.NOT_TESTED
-        open_kinds = {Kind.BETTER_FIT, Kind.FEW_BIASED, Kind.HANGING, Kind.WIDE, Kind.UNTOLD, Kind.FEW}
+        open_kinds = {Kind.BETTER_FIT, Kind.FEW_BIASED, Kind.HANGING, Kind.WIDE, Kind.UNTOLD, Kind.LEANING, Kind.FEW}
         return Verdict.INCONCLUSIVE if self in open_kinds else Verdict.MISMATCH
 
     @property
@@ -143,6 +149,11 @@ class LoggedFigures:
     siblings: Siblings | None = None
     # Whether the log ratio has the shape of another temperature or mask.
     recomputed: bool = False
+    # What would have been shown.
+    limits: Limits = field(default_factory=Limits)
+    # What is off although nothing is named, by name.
+    off: tuple[str, ...] = ()
+    prompts: int = 0
 
 
 @dataclass(frozen=True, eq=False)

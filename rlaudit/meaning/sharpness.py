@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats, Integers
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.statistics.resample import cluster_sums, sums_left
+from rlaudit.statistics.resample import REACH, cluster_sums, sums_left
 
 # Half a step of a float32 just below 1: a smaller 1 - p is rounding, and the variance it stands for would be nothing's.
 LEAST_ROOM = 2.0**-25
@@ -45,6 +45,15 @@ class Sharpness:
     inverse_step_K: Floats
     # Variance of logits, nats^2.
     noise: float = 0.0
+    # Standard error of the step.
+    error: float = 0.0
+    # How many prompts are behind it.
+    clusters: int = 0
+
+    def within(self, most: float) -> bool:
+        """Return whether its 95 % interval leaves only smaller relative changes of 1/T open, and what noise does."""
+        reach = REACH * self.error
+        return -most - self.noise / 2.0 <= self.inverse_step - reach and self.inverse_step + reach <= most
 
     def convicts(self, least: float, alpha: float) -> bool:
         """Return whether it is surprising and moves 1/T by more than `least` and noise, with any prompts left out."""
@@ -75,11 +84,20 @@ def sharpness(
     # Tokens of an honest sampler are draws one by one, so their squares are a variance as well as those of prompts.
     variance_P = np.maximum(sums_PJ[:, 2], sums_PJ[:, 3])
     score = estimate_of(sums_PJ[:, :2], least_variance_P=variance_P, resolution=FLOAT32_RESOLUTION)
-    return Sharpness(score, float(_step(sums_PJ.sum(axis=0))), _step(sums_left(sums_PJ)), noise)
+    sums = sums_PJ.sum(axis=0)
+    # Of sums, as the step is: the score's is that of a mean.
+    error = (score.high - score.low) / 2.0 / REACH * float(sums[1]) / float(_information(sums))
+    units = int((sums_PJ[:, 1] != 0).sum())
+    return Sharpness(score, float(_step(sums)), _step(sums_left(sums_PJ)), noise, error, units)
 
 
 def _step(sums: Floats) -> Floats:
     """Return the mean score over the variance of log pi, which is the Fisher information of 1/T."""
-    variance = np.maximum(np.maximum(sums[..., 2], sums[..., 3]), sums[..., 1] * FLOAT32_RESOLUTION**2)
-    step: Floats = sums[..., 0] / np.maximum(variance, 1e-300)
+    step: Floats = sums[..., 0] / _information(sums)
     return step
+
+
+def _information(sums: Floats) -> Floats:
+    variance = np.maximum(np.maximum(sums[..., 2], sums[..., 3]), sums[..., 1] * FLOAT32_RESOLUTION**2)
+    information: Floats = np.maximum(variance, 1e-300)
+    return information

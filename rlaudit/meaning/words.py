@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
-from rlaudit.meaning.from_siblings import Siblings
+from rlaudit.meaning.from_siblings import SAME_STEP, Siblings
 from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
 from rlaudit.meaning.least_data import OF_A_BIAS
+from rlaudit.meaning.limit_words import GROUPS_OR_ENTROPY, percent, prompts_to_show, too_little, would_have_shown
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.sibling_words import (
     CAUSES,
@@ -62,7 +63,8 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
             return (NO_TRAINER,)
         blind = figures.sharp is None and figures.temperature is None
         chosen = (CHOSEN,) if meaning.kind in {Kind.HIDDEN_FILTER, Kind.HIDDEN_SAMPLING} else ()
-        return (*chosen, NOT_WITHOUT, *CANNOT_TELL) if blind else (*chosen, *CANNOT_TELL)
+        unseen_here = (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
+        return (*chosen, *figures.limits.cannot_show, *unseen_here)
     if meaning.kind is Kind.NO_TOKENS:
         return ("everything: no token was scored",)
     unseen = []
@@ -79,8 +81,8 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
 
 
 def hanging(names: Sequence[str]) -> str:
-    """Say that a few prompts decide, and so why there is no acquittal although nothing convicts."""
-    return f"nothing convicts, but {' and '.join(names)} would with some prompts left out: it hangs on a few of them"
+    """Say that a few prompts decide whether a cause is named."""
+    return f"nothing is named, but {' and '.join(names)} would be with some prompts left out: it hangs on a few of them"
 
 
 def ratio_line(ratio: Measurement) -> str:
@@ -287,26 +289,59 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
                 else f"more tokens: {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences at least",
             )
         case Kind.HANGING:
-            return Conclusion(None, hanging(figures.hanging), next="more tokens")
-        case Kind.FEW:
-            few = f"{size} are too few to acquit (needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})"
-            return Conclusion(None, f"nothing convicts, but {few}", next="more tokens")
-        case Kind.WIDE:
-            reaches = "the interval of the mean ratio reaches over 1 % either way"
-            return Conclusion(None, f"nothing convicts, but {reaches}", next="more tokens")
-        case Kind.UNTOLD:
+            return Conclusion(None, hanging(figures.hanging), next=f"{_twice(figures)} settle it")
+        case Kind.LEANING:
+            off = " and ".join(figures.off)
             return Conclusion(
                 None,
-                "nothing convicts, and a mean ratio within 1 % of 1 does not acquit: sampled-token logprobs do not "
-                "tell what the tokens were drawn from" + what_siblings_leave_open(figures.siblings),
-                next=what_would_tell(figures.siblings),
+                f"nothing is named, and {off} {'is' if len(figures.off) == 1 else 'are'} off by more than chance "
+                f"explains in one of twenty logs ({size})",
+                next=f"{_twice(figures)} settle it: a cause is named then, or the figure falls back",
+            )
+        case Kind.FEW | Kind.WIDE | Kind.UNTOLD:
+            return _too_little(figures, size)
+        case Kind.NOTHING:
+            return Conclusion(
+                None,
+                f"no test shows another meaning ({size}). {would_have_shown(figures.limits)}",
+                "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
+                _more_than_nothing(figures),
             )
         case _:
             return Conclusion(
                 None,
-                f"reported logprobs are honest on average and tokens are as sharp as {_believed(figures)} ({size})",
+                f"reported logprobs are right on average and tokens are as sharp as {_believed(figures)} ({size})",
                 "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
             )
+
+
+def _too_little(figures: LoggedFigures, size: str) -> Conclusion:
+    """Say that nothing shows, what would have, and how much more data settles it."""
+    needed = list(too_little(figures.limits, figures.prompts, figures.sequences))
+    if figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES:
+        needed.insert(0, f"at least {FEWEST_TOKENS} tokens in {FEWEST_SEQUENCES} sequences")
+    seen = would_have_shown(figures.limits)
+    return Conclusion(
+        None,
+        f"too little data: nothing shows in {size}{f'. {seen}' if seen else ''}",
+        next="; ".join([*needed, f"or {LOGGED}"] if figures.sharp is None else needed),
+    )
+
+
+def _twice(figures: LoggedFigures) -> str:
+    return f"twice as many prompts like these ({2 * figures.prompts})"
+
+
+def _more_than_nothing(figures: LoggedFigures) -> str:
+    """Say what these columns cannot show, and which would; or how much more data shows smaller deviations."""
+    limits, siblings = figures.limits, figures.siblings
+    if limits.cannot_show:
+        unseen = f"these columns cannot show, at any size, {limits.cannot_show[0]}"
+        if siblings is not None and not siblings.broken:
+            return f"{unseen}; a match takes {what_would_tell(siblings)}"
+        return f"{unseen}: {GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}"
+    needed = prompts_to_show(figures.prompts, limits.inverse_temperature, SAME_STEP)
+    return f"about {needed} prompts like these show a temperature off by {percent(SAME_STEP)}"
 
 
 def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:
@@ -314,7 +349,15 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
     size = f"{figures.tokens} tokens in {figures.sequences} sequences"
     match meaning.kind:
         case Kind.HANGING:
-            return Conclusion(None, hanging(figures.hanging), next="more prompts")
+            return Conclusion(None, hanging(figures.hanging), next=f"{_twice(figures)} settle it")
+        case Kind.NOTHING:
+            return Conclusion(
+                None,
+                f"no test shows that tokens were drawn from something else than is reported ({size}): "
+                f"{would_have_shown(figures.limits)}",
+                "another agreement of new samples of one prompt",
+                WITH_TRAINER,
+            )
         case Kind.AGREE:
             return Conclusion(
                 None,
@@ -326,7 +369,7 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
             return Conclusion(
                 None,
                 f"{leaning_of_siblings(siblings)} ({size}){what_siblings_leave_open(siblings)}",
-                next=f"more prompts or samples of each; or {LOGGED}",
+                next="; or ".join((*too_little(figures.limits, figures.prompts, figures.sequences), LOGGED)),
             )
         case _:
             return _open_to_logs(meaning, figures)

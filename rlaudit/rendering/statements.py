@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 NOWHERE = Location(path=None, line=None, column=None, setting=None)
 UNFINISHED = 3
-_SEVERITIES = {Verdict.MISMATCH: Severity.ERROR, Verdict.INCONCLUSIVE: Severity.WARNING}
+# That nothing was found holds up to limits, which formats of findings show as a note.
+_SEVERITIES = {
+    Verdict.MISMATCH: Severity.ERROR,
+    Verdict.INCONCLUSIVE: Severity.WARNING,
+    Verdict.NOTHING_FOUND: Severity.NOTE,
+}
 
 
 def statements(report: "Report") -> list[Finding]:

@@ -78,6 +78,17 @@ def test_without_scores_nothing_convicts_and_nothing_acquits(tmp_path):
     assert report["comparisons"][0]["compared_tokens"] == PROMPTS * SAMPLES * LENGTH
 
 
+def test_nothing_found_ends_with_0_unless_a_match_is_required_and_its_limits_stand_in_every_report(tmp_path, capsys):
+    records = [{name: value for name, value in one.items() if name != "token_id"} for one in sampled()]
+    path = written(tmp_path / "t.jsonl", records)
+    code, report = compared(path, "--output", "concise")
+    assert (code, [layer["verdict"] for layer in report["layers"]]) == (0, ["nothing found", "match", "match"])
+    jsonschema.validate(report, SCHEMA)
+    assert 0.01 <= report["comparisons"][0]["limits"]["mean_ratio"] < 0.02
+    assert "note semantic-layer semantic layer: nothing found: " in capsys.readouterr().out
+    assert compared(path, "--require", "match")[0] == 3
+
+
 def test_a_model_to_score_with_acquits_what_agrees(tmp_path, scored):
     code, report = compared(written(tmp_path / "t.jsonl", sampled(0.8)), "--temperature", "0.8", *scored)
     assert [layer["verdict"] for layer in report["layers"]] == ["match", "match", "match"]

@@ -43,7 +43,7 @@ def test_an_honest_log_matches():
 def test_too_few_samples_acquit_nobody_and_it_is_known_how_many_would():
     for samples, would_do in ((16, True), (4, False)):
         kind, found = said(HONEST, HONEST, HONEST, prompts=48, samples=samples)
-        assert kind is Kind.UNTOLD
+        assert kind in {Kind.UNTOLD, Kind.NOTHING}
         assert (prompts_needed(found.evidence.siblings.report) is not None) == would_do
 
 
@@ -72,11 +72,11 @@ def test_a_trainer_at_another_temperature_is_told():
     assert kind in {Kind.TRAINER, Kind.UNEXPLAINED_BIAS}
 
 
-def test_samples_that_are_no_siblings_leave_the_verdict_open_and_say_why():
+def test_samples_that_are_no_siblings_show_nothing_and_the_report_says_why():
     batch = tree(np.random.default_rng(3), 192, 16, sampler=HONEST, report=HONEST, noise=1e-3)
     scrambled = replace(batch, token_id_T=np.random.default_rng(4).integers(0, 50_000, batch.tokens))
     found = compare([scrambled], RAW, RAW, FAST)
-    assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    assert found.verdicts[0] is Verdict.NOTHING_FOUND and found.limits.inverse_temperature is None
     assert Broken.OTHER_CONTEXTS in found.evidence.siblings.broken
     assert Broken.OTHER_CONTEXTS.value in found.layers[0].evidence
 

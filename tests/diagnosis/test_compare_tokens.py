@@ -112,10 +112,10 @@ def test_a_hidden_filter_shows_against_the_trainers_entropy():
     assert (found.verdicts[0], found.layers[0].cause) == (Verdict.MISMATCH, "hidden sampling parameters")
 
 
-def test_sampled_logprobs_alone_acquit_nobody_and_say_what_they_cannot_tell():
+def test_sampled_logprobs_alone_match_nothing_and_say_what_they_cannot_tell():
     found = compared(logged(noise=1e-4, entropy=False))
-    assert found.verdicts[:2] == (Verdict.INCONCLUSIVE, Verdict.MATCH)
-    assert found.meaning.kind is Kind.UNTOLD
+    assert found.verdicts[:2] == (Verdict.NOTHING_FOUND, Verdict.MATCH)
+    assert found.meaning.kind is Kind.NOTHING
     assert set(found.not_seen) >= {NOT_WITHOUT, *CANNOT_TELL}
 
 

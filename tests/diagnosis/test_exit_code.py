@@ -11,6 +11,7 @@ from rlaudit.layers import Verdict
 
 MATCH, MISMATCH = Verdict.MATCH, Verdict.MISMATCH
 INCONCLUSIVE, NOT_TESTED = Verdict.INCONCLUSIVE, Verdict.NOT_TESTED
+NOTHING_FOUND = Verdict.NOTHING_FOUND
 
 
 def run_with(*states: str) -> Any:
@@ -29,11 +30,20 @@ def run_with(*states: str) -> Any:
         ((INCONCLUSIVE, NOT_TESTED, NOT_TESTED), 3),
         ((INCONCLUSIVE, MISMATCH, NOT_TESTED), 3),
         ((MATCH, INCONCLUSIVE, NOT_TESTED), 3),
+        ((NOTHING_FOUND, MATCH, NOTHING_FOUND), 0),
+        ((NOTHING_FOUND, MISMATCH, NOT_TESTED), 1),
+        ((NOTHING_FOUND, NOT_TESTED, NOT_TESTED), 3),
         ((NOT_TESTED, NOT_TESTED, NOT_TESTED), 3),
     ],
 )
-def test_the_first_layer_that_does_not_match_decides(verdicts: tuple[Verdict, ...], code: int) -> None:
+def test_the_first_layer_that_does_not_pass_decides(verdicts: tuple[Verdict, ...], code: int) -> None:
     assert exit_code_of(verdicts, unfinished=False, fails=True) == code
+
+
+def test_that_nothing_was_found_is_3_only_if_a_match_is_required() -> None:
+    assert exit_code_of((NOTHING_FOUND, MATCH, MATCH), unfinished=False, fails=True, requires_match=True) == 3
+    assert exit_code_of((MATCH, MATCH, MATCH), unfinished=False, fails=True, requires_match=True) == 0
+    assert exit_code_of((NOTHING_FOUND, MISMATCH, MATCH), unfinished=False, fails=True, requires_match=True) == 1
 
 
 @pytest.mark.parametrize("fails", [True, False])

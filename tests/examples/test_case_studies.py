@@ -12,7 +12,7 @@ CASES = sorted(path.parent for path in STUDIES.glob("*/command.txt"))
 SEMANTIC, PATH = "1. semantic  MISMATCH: ", "2. inference path  MISMATCH: "
 PUBLISHED: dict[str, tuple[str, ...]] = {
     "trl-4159-raw-logprobs": (f"{SEMANTIC}raw-logprobs",),
-    "trl-7269-kept-mass": (f"{SEMANTIC}filters-not-replayed", "1. semantic  MATCH"),
+    "trl-7269-kept-mass": (f"{SEMANTIC}filters-not-replayed", "1. semantic  NOTHING FOUND"),
     "nemo-rl-69-top-k-top-p": (f"{SEMANTIC}filters-not-replayed",),
     "ms-swift-8427-shifted-mask": (f"{SEMANTIC}off-by-one", f"{SEMANTIC}trainer-temperature"),
     "art-140-generation-config": (f"{SEMANTIC}penalty", "generation-config-auto"),

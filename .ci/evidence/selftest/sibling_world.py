@@ -19,7 +19,7 @@ PROMPTS, SAMPLES, LENGTH = 1024, 16, 64
 SHARPNESS = (1.0, 9.0)
 NOISE = 1e-3
 # Nobody is convicted and nobody acquitted.
-OPEN = frozenset(kind for kind in Kind if kind.verdict is Verdict.INCONCLUSIVE)
+OPEN = frozenset(kind for kind in Kind if kind.verdict in {Verdict.INCONCLUSIVE, Verdict.NOTHING_FOUND})
 # A filter is one of the parameters that neither side knows of; a penalty is no filter.
 HIDDEN = frozenset({Kind.HIDDEN_FILTER, Kind.HIDDEN_SAMPLING})
 

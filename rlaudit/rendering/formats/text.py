@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 BOLD, DIM, RED = "1", "2", "1;31"
-VERDICTS = {Verdict.MATCH: "32", Verdict.MISMATCH: RED, Verdict.INCONCLUSIVE: "33", Verdict.NOT_TESTED: DIM}
+VERDICTS = {
+    Verdict.MATCH: "32", Verdict.NOTHING_FOUND: "32", Verdict.MISMATCH: RED, Verdict.INCONCLUSIVE: "33",
+    Verdict.NOT_TESTED: DIM,
+}  # fmt: skip
 SEVERITIES = {Severity.ERROR: RED, Severity.WARNING: "33", Severity.NOTE: "36"}
 NARROWEST = 20
 # The widest row of a table that stays in columns if piped.

@@ -11,7 +11,10 @@ from rlaudit.rendering.statements import fix_line, location
 
 # The most signs of a cell that is a figure and must not break; longer cells are sentences.
 FIGURE = 34
-SIGNS = {Verdict.MATCH: "✓", Verdict.MISMATCH: "✗", Verdict.INCONCLUSIVE: "?", Verdict.NOT_TESTED: "–"}
+SIGNS = {
+    Verdict.MATCH: "✓", Verdict.NOTHING_FOUND: "○", Verdict.MISMATCH: "✗", Verdict.INCONCLUSIVE: "?",
+    Verdict.NOT_TESTED: "–",
+}  # fmt: skip
 FINDING = ("rule", "severity", "where", "what", "fix", "confirm")
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.replay import Replay
-from rlaudit.layers import Verdict
 from rlaudit.measurement.prompt_logprobs import holds_temperature
 from rlaudit.rendering.outline import (
     COST,
@@ -253,7 +252,7 @@ def _how_sure(report: "Report") -> str:
 
 def _next(report: "Report") -> str:
     """Return the next step of the first layer that does not match."""
-    unsettled = [layer.next for layer in report["layers"] if layer.verdict != Verdict.MATCH]
+    unsettled = [layer.next for layer in report["layers"] if not layer.verdict.passes]
     return unsettled[0] if unsettled else "nothing: all three layers match on these prompts"
 
 

@@ -8,6 +8,7 @@ from rlaudit.diagnosis.distance import ReportedDistance
 from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics as Sampling
+from rlaudit.meaning.limits import Limits
 from rlaudit.measurement.measure import Measurement
 
 
@@ -122,3 +123,4 @@ class Compared:
     notes: Sequence[str]
     versions: Sequence[VersionGap] | None = None
     distance: ReportedDistance | None = None
+    limits: Limits | None = None

@@ -1,0 +1,75 @@
+"""The sentences about limits of detection (`limits.py`): what would have been shown, and how much more shows more."""
+
+import math
+from collections.abc import Sequence
+
+from rlaudit.meaning.limits import LARGEST_MASS, LARGEST_MEAN_RATIO, LARGEST_SHIFTED, LARGEST_STEP, Limits
+from rlaudit.statistics.resample import FEWEST_CLUSTERS
+
+# So many in the first half of the sentence.
+FIRST = 3
+GROUPS_OR_ENTROPY = "log trainer_entropy, or token ids of four samples and more of each prompt"
+
+
+def would_have_shown(limits: Limits) -> str:
+    """Say what these data would have shown; what every log has comes first."""
+    parts = [
+        f"a mean ratio off by more than {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
+        f"a temperature off by more than {limits.temperature:.2g}" if limits.temperature is not None else "",
+        f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
+        f"a filter that cuts more than {percent(limits.mass)} of the mass"
+        if limits.mass is not None and limits.mass < 1
+        else "",
+        f"a top-p below {_below_one(limits.top_p)}" if limits.top_p is not None else "",
+        f"a min-p above {limits.min_p:.2g}" if limits.min_p is not None else "",
+        f"a top-k below {limits.top_k}" if limits.top_k is not None else "",
+        f"first choices drawn {percent(limits.first_choices)} more often than reported"
+        if limits.first_choices is not None
+        else "",
+    ]
+    shown = [part for part in parts if part]
+    first, others = shown[:FIRST], shown[FIRST:]
+    if not first:
+        return ""
+    begun = _listed(first)
+    further = f". So would {_listed(others)}" if others else ""
+    return f"{begun[0].upper()}{begun[1:]} would have shown{further}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} or {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def percent(share: float) -> str:
+    """Write a share with two digits."""
+    return f"{100 * share:.2g} %" if share < 1 else "100 %"
+
+
+def _below_one(share: float) -> str:
+    """Write a share below 1 so that it is not rounded up to 1."""
+    return f"{math.floor(share * 1000) / 1000:g}"
+
+
+def prompts_to_show(prompts: int, limit: float | None, least: float) -> int:
+    """Return how many prompts like these bring a limit down to `least`: errors fall as the root of their number."""
+    times = 2.0 if limit is None else (limit / least) ** 2
+    return math.ceil(prompts * max(times, 1.1))
+
+
+def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
+    """Return what is too little for a verdict, each with how much more settles it."""
+    lines = []
+    if limits.mean_ratio is None or limits.mean_ratio > LARGEST_MEAN_RATIO:
+        shown = "" if limits.mean_ratio is None else f" (now {percent(limits.mean_ratio)})"
+        needed = max(prompts_to_show(prompts, limits.mean_ratio, LARGEST_MEAN_RATIO), FEWEST_CLUSTERS)
+        lines.append(f"about {needed} prompts like these show a mean ratio off by {percent(LARGEST_MEAN_RATIO)}{shown}")
+    step = limits.inverse_temperature
+    if step is not None and step > LARGEST_STEP:
+        needed = prompts_to_show(prompts, step, LARGEST_STEP)
+        lines.append(f"about {needed} prompts like these show a temperature off by {percent(LARGEST_STEP)}")
+    if limits.mass is not None and limits.mass > LARGEST_MASS:
+        lines.append(f"more samples of each prompt show a filter (now one that cuts {percent(limits.mass)} may hide)")
+    if limits.shifted is not None and limits.shifted > LARGEST_SHIFTED:
+        needed = math.ceil(sequences * limits.shifted / LARGEST_SHIFTED)
+        lines.append(f"about {needed} sequences show a shift in {percent(LARGEST_SHIFTED)} of them")
+    return lines

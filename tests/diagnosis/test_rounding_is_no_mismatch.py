@@ -1,0 +1,52 @@
+"""What rounding does to a healthy engine is no mismatch of its path, and layer 2's sentence says so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from compare_tokens import compare
+from logged_tokens import logged
+
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import RAW
+from rlaudit.measurement.metric import ObjectiveSettings
+
+STATED = CompareSettings(replicates=200)
+SETTINGS = replace(STATED, objective=ObjectiveSettings(stated=False))
+# Standard deviations of a logit that make a k3 of .002 and of .006.
+ORDINARY, LOUD = 0.08, 0.14
+
+
+def judged(noise, settings=SETTINGS, spoil=None):
+    batch = logged(prompts=64, noise=noise)
+    return compare([batch if spoil is None else spoil(batch)], RAW, RAW, settings)
+
+
+def a_tenth_far_off(batch):
+    """One sequence in ten is scored by another engine, the others agree."""
+    apart_T = np.where(batch.sequence_T % 10 == 0, 0.3 * np.random.default_rng(0).normal(size=batch.tokens), 0.0)
+    trainer_T = np.minimum(batch.rollout_logprobs_T + apart_T * -np.expm1(batch.rollout_logprobs_T), 0.0)
+    return replace(batch, trainer_logprobs_T=trainer_T)
+
+
+def test_an_ordinary_distance_finds_nothing_although_the_default_clip_ranges_feel_it():
+    found = judged(ORDINARY)
+    assert [layer.verdict for layer in found.layers[1:]] == [Verdict.NOTHING_FOUND] * 2
+    assert found.layers[1].cause is None and "no fault of the engine" in found.layers[1].because
+    assert found.limits.k3 == pytest.approx(4e-3)
+
+
+@pytest.mark.parametrize(
+    ("noise", "settings", "spoil", "verdict", "words"),
+    [
+        (LOUD, SETTINGS, None, Verdict.INCONCLUSIVE, "a fault without a pattern would look the same"),
+        (ORDINARY, STATED, None, Verdict.MISMATCH, "the clip range that you stated"),
+        (0.0, SETTINGS, a_tenth_far_off, Verdict.MISMATCH, "a few tokens make most of it"),
+    ],
+    ids=["more than ordinary", "stated clip range", "few sequences"],
+)
+def test_a_distance_that_is_more_than_that_is_not_let_pass_and_says_why(noise, settings, spoil, verdict, words):
+    path = judged(noise, settings, spoil).layers[1]
+    assert path.verdict is verdict
+    assert words in path.because

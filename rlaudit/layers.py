@@ -56,15 +56,13 @@ def judged_as(
     because: str,
     *,
     causes: Sequence[str] = (),
-    unexplained: str = "",
+    words: str = "",
     evidence: Sequence[str] = (),
     falsifier: str = "",
     following: str = "",
 ) -> Judgement:
-    """Return the judgement of a layer. unexplained: the cause that is shown for a mismatch without one. following: the
-    next step.
-    """
-    cause = " and ".join(causes) or unexplained or None
+    """Return the judgement of a layer. words: what is shown as the cause, if not the names. following: the next step."""
+    cause = words or " and ".join(causes) or None
     return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following)
 
 

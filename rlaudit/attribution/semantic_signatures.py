@@ -33,19 +33,22 @@ class SemanticNames:
     by_report: frozenset[str] = frozenset()
     by_tokens: frozenset[str] = frozenset()
 
+    @property
+    def in_order(self) -> tuple[str, ...]:
+        """All of them, in the order in which a comparison names them."""
+        return tuple(sorted(self.by_report | self.by_tokens))
+
 
 def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
     """Return the causes of a mismatch; none of any other verdict."""
     train, sample, requested = meaning.theta_train, meaning.theta_sample, meaning.requested
     if meaning.verdict is not Verdict.MISMATCH:
         return SemanticNames()
-    # A report whose fit alone showed nothing, and that follows the tokens all the same, is the trainer's to recompute.
-    confirmed = bool(meaning.reported.differences(train, tolerance=0.0)) and not figures.report.differs
-    if confirmed or meaning.kind is Kind.TRAINER:
-        return SemanticNames(by_report=_of_parameters(meaning.reported.differences(train, tolerance=0.0)))
+    if meaning.kind is Kind.TRAINER:
+        return SemanticNames(by_report=_of_parameters(meaning.theta_report.differences(train, tolerance=0.0)))
     hidden = frozenset({HIDDEN_TRUNCATION}) if figures.cut else frozenset()
     if meaning.kind.dishonest:
-        beyond = sample.filtered and not train.filtered and not meaning.reported.filtered
+        beyond = sample.filtered and not train.filtered and not meaning.theta_report.filtered
         beyond = beyond and figures.sample.differs
         return SemanticNames(frozenset({RAW_LOGPROBS}), hidden if beyond else frozenset())
     if figures.sample.differs and "temperature" in sample.differences(train) and not sample.filtered:

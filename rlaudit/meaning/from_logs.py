@@ -89,7 +89,7 @@ def meaning_of_rollouts(
 
 def _meaning(figures: LoggedFigures, requested: Semantics, train: Semantics, shifted: bool) -> Meaning:
     kind = _convicted(figures, requested, shifted) or _open(figures)
-    return Meaning(kind, train, train, train, requested, train, figures)
+    return Meaning(kind, train, train, train, requested, figures)
 
 
 def _convicted(figures: LoggedFigures, requested: Semantics, shifted: bool) -> Kind | None:

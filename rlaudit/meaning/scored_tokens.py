@@ -36,7 +36,8 @@ class ScoredTokens:
     rollout_logprobs_T: as reported. trainer_logprobs_T, entropy_T, rank_T (1 = most probable), mass_above_T and
     max_probability_T: of the trainer's own distribution. candidate_logprobs_TC: under `candidates`, -inf outside a
     candidate's support. *_mass_TG: mass that a filter at each point of its grid would keep
-    (`candidates.py`).
+    (`candidates.py`). report_is_cut: whether the engine lists a token without any probability, as it does what a filter
+    took away.
     Raises ValueError, naming the field, if sizes do not fit.
     """
 
@@ -53,6 +54,7 @@ class ScoredTokens:
     sequence_T: Integers
     prompt_S: Integers
     candidates: tuple[Semantics, ...]
+    report_is_cut: bool = False
 
     def __post_init__(self) -> None:
         for name in (*_PER_TOKEN, *_TABLES):
@@ -76,6 +78,7 @@ class ScoredTokens:
         rollout_logprobs: Sequence[float] | Floats,
         prompt_S: Sequence[int] | Integers,
         candidates: Sequence[Semantics],
+        report_is_cut: bool = False,
     ) -> "ScoredTokens":
         """Make it from the rows of scores.npz that belong to the tokens of `rollout_logprobs`, in that order."""
         flat = {f"{name}_T": np.asarray(scores[name][rows_T], dtype=np.float64) for name in _FLAT}
@@ -89,6 +92,7 @@ class ScoredTokens:
             sequence_T=np.repeat(np.arange(len(lengths_S)), lengths_S),
             prompt_S=np.asarray(prompt_S, dtype=np.int64),
             candidates=tuple(candidates),
+            report_is_cut=report_is_cut,
             **flat,
         )
 

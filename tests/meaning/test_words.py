@@ -31,7 +31,7 @@ LOGGED = LoggedFigures(RATIO, FOUND, Sharpness(FOUND, 0.2, np.zeros(0)), FOUND, 
 
 
 def said(kind, figures):
-    return conclusion_of(Meaning(kind, RAW, COOL, COOL, COOL, COOL, figures))
+    return conclusion_of(Meaning(kind, RAW, COOL, COOL, COOL, figures))
 
 
 @pytest.mark.parametrize("figures", [SCORED, LOGGED], ids=["scores", "logs"])

@@ -61,7 +61,9 @@ def judged_as(
     falsifier: str = "",
     following: str = "",
 ) -> Judgement:
-    """Return the judgement of a layer. words: what is shown as the cause, if not the names. following: the next step."""
+    """Return the judgement of a layer. words: the cause as it is shown, if not by its names. following: the next
+    step.
+    """
     cause = words or " and ".join(causes) or None
     return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following)
 

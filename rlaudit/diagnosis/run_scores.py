@@ -1,4 +1,4 @@
-"""The scores that a run of `rlaudit ablate` keeps in its cells: its tokens under other meanings, which cost nothing more.
+"""The scores that a run of `rlaudit ablate` keeps in its cells: its tokens under other meanings.
 
 A table of a run is judged by what the run itself is judged by, so that both find the same cause. Scores are used only
 if they are of these tokens and of this request, and if the trainer's logprobs in them are those of the table. A run

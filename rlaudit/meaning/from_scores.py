@@ -62,7 +62,7 @@ def _convicted(
     """Return what shows first, and what the report follows: a report that the tokens rule out, a trainer that
     recomputes something else, tokens that were not requested, a mean ratio that nothing explains. None if nothing does.
     """
-    report, sample = figures.report, figures.sample
+    report = figures.report
     if report.differs and _refuted(figures, scored, train, seed):
         return (Kind.OTHER_REPORT if report.theta.differences(RAW) else Kind.RAW_REPORT), report.theta
     if report.differs:
@@ -118,9 +118,7 @@ def _refuted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, see
     return in_favour < 0 or (in_favour == 0 and not theta.differences(RAW))
 
 
-def _followed(
-    figures: ScoredFigures, scored: ScoredTokens, requested: Semantics, train: Semantics
-) -> Semantics | None:
+def _followed(figures: ScoredFigures, scored: ScoredTokens, requested: Semantics, train: Semantics) -> Semantics | None:
     """Return the meaning that reported logprobs share with the tokens, even if its fit alone did not show it.
 
     `report_fit.py` accepts a meaning that halves the loss. Two things can keep the right one from doing so: a large

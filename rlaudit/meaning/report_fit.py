@@ -31,8 +31,12 @@ HALF = 0.5
 TIMES_FLOOR = 2.0
 # Two float32 engines agree to 1e-5 nats at best; a loss below this is agreement, no matter what explains it.
 LEAST_FLOOR = 1e-6
-# Of 1 - p: what is left to other tokens below it is lost in logs that keep two digits.
-LEAST_ROOM = 1e-2
+# Of 1 - p: float32 sums of a large vocabulary err by 1e-5, a hundredth of it.
+LEAST_ROOM = 1e-3
+# Logs that keep few digits report near-certain tokens with 0, as a filter does: what is left to others has to be many
+# of their steps.
+ROOM_IN_STEPS = 10.0
+DIGITS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class ReportFit:
 
     theta: the accepted meaning (the trainer's own unless another is accepted). best: the one with the least loss,
     accepted or not. loss, trainer_loss: mean Huber losses, nats^2 of a logit. gain_low, gain_high: 99.9 % interval over
-    prompts of trainer_loss - loss of `best`. floor: the loss that the noise floor alone would make. halves_some: whether
-    a meaning halves the loss with some prompts left out.
+    prompts of trainer_loss - loss of `best`. floor: the loss that the noise floor alone would make. halves_some:
+    whether a meaning halves the loss with some prompts left out.
     """
 
     theta: Semantics
@@ -68,12 +72,23 @@ class ReportFit:
 
 
 def rooms(scored: ScoredTokens, trainer: Semantics) -> Floats:
-    """Return (T,) what either side leaves to other tokens, 1 - p, at least LEAST_ROOM; filters of the trainer aside."""
+    """Return (T,) what either side leaves to other tokens, 1 - p, at least what can be told from 0.
+
+    Filters of the trainer are left aside.
+    """
     unfiltered_T = scored.logprobs_under(trainer.unfiltered)
     trainer_T = scored.trainer_logprobs_T if unfiltered_T is None else unfiltered_T
     sure_T = np.minimum(trainer_T, scored.rollout_logprobs_T)
-    room_T: Floats = np.maximum(-np.expm1(np.minimum(sure_T, 0.0)), LEAST_ROOM)
+    least = max(LEAST_ROOM, ROOM_IN_STEPS * _step(scored.rollout_logprobs_T))
+    room_T: Floats = np.maximum(-np.expm1(np.minimum(sure_T, 0.0)), least)
     return room_T
+
+
+def _step(reported_T: Floats) -> float:
+    """Return the step of decimals that all reported numbers were rounded to; 0 if they were not."""
+    finite_T = reported_T[np.isfinite(reported_T)]
+    kept = (digits for digits in DIGITS if np.abs(finite_T - np.round(finite_T, digits)).max(initial=0.0) < 1e-7)
+    return 10.0 ** -next(kept, np.inf)
 
 
 def huber_losses(reported_T: Floats, explained_T: Floats, edge: float, room_T: Floats | float = 1.0) -> Floats:

@@ -92,7 +92,7 @@ class TokenEvidence:
         return head_rounding(
             self.tops.get("rollout_top_logprobs"),
             self.tops.get("trainer_top_logprobs"),
-            (self.meaning.reported if self.meaning else self.sampling).temperature,
+            (self.meaning.theta_report if self.meaning else self.sampling).temperature,
             self.trainer.temperature,
         )
 

@@ -40,7 +40,8 @@ OTHERS = (
 
 @dataclass(frozen=True)
 class SamplingGroup:
-    """Equal parameters. meanings: a JSON object of those of MEANINGS and of the bias; others: of those of OTHERS that are in use.
+    """Equal parameters. meanings: a JSON object of those of MEANINGS and of the bias; others: of those that are in use
+    and have no meaning here.
 
     model: what the engine was started with, in a recording of engines with several; "" in others.
     """

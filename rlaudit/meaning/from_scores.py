@@ -109,9 +109,12 @@ def _refuted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, see
     """Return whether the tokens refute the meaning that the report follows, in favour of the trainer's.
 
     If they do not tell, only a report that leaves processing out can be dishonest: a sampler reports no filter, penalty
-    or temperature that it does not apply.
+    or temperature that it does not apply. Of a filter they may seem to tell, where its edge is between two that are
+    tried.
     """
     theta = figures.report.theta
+    if theta.filtered and theta.unfiltered == train.unfiltered:
+        return False
     if figures.sample.differs and not theta.differences(figures.sample.theta):
         return False
     in_favour = prefers(scored, theta, train, train, seed)

@@ -146,10 +146,13 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
     def cost_of(logprobs_T: Floats) -> float:
         return float(losses(logprobs_T).mean())
 
-    losses_PC = np.stack(
-        [scored.per_cluster(losses(under_T.astype(np.float64))) for under_T in scored.candidate_logprobs_TC.T], axis=1
-    )
-    best = scored.candidates[int(np.argmin(losses_PC.sum(axis=0)))]
+    candidates = (*scored.candidates, *scored.filters)
+    losses_PC = np.empty((scored.clusters, len(candidates)))
+    for place, candidate in enumerate(candidates):
+        under_T = scored.logprobs_under(candidate)
+        assert under_T is not None
+        losses_PC[:, place] = scored.per_cluster(losses(under_T))
+    best = candidates[int(np.argmin(losses_PC.sum(axis=0)))]
     if best.plain:
         best = refined_temperature(scored, best, cost_of)
     explained_T = scored.logprobs_under(best)

@@ -165,7 +165,7 @@ class ScoredTokens:
     def filters(self) -> tuple[Semantics, ...]:
         """What one filter more makes of the trainer's own distribution, at each point of its grid."""
         trainer = self._plain_trainer
-        grids = {"top_p": NUCLEUS, "top_k": TOP_K, "min_p": MIN_P}
+        grids: dict[str, tuple[Any, ...]] = {"top_p": NUCLEUS, "top_k": TOP_K, "min_p": MIN_P}
         every = () if trainer is None else [replace(trainer, **{name: at}) for name in grids for at in grids[name]]
         return tuple(filtered for filtered in every if filtered not in self.candidates)
 

@@ -69,16 +69,16 @@ def judged_as(
     because: str,
     *,
     causes: Sequence[str] = (),
-    unexplained: str = "",
+    words: str = "",
     evidence: Sequence[str] = (),
     falsifier: str = "",
     following: str = "",
     fits: Sequence[str] = (),
 ) -> Judgement:
-    """Return the judgement of a layer. unexplained: the cause that is shown for a mismatch without one. following: the
-    next step. fits: what fits and was not told apart.
+    """Return the judgement of a layer. words: the cause as it is shown, if not by its names. following: the next step.
+    fits: what fits and was not told apart.
     """
-    cause = " and ".join(causes) or unexplained or None
+    cause = words or " and ".join(causes) or None
     return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following, fits)
 
 

@@ -6,11 +6,11 @@ A meaning may have several causes: a trainer that forgot temperature and filters
 import math
 from dataclasses import dataclass
 
-from rlaudit.attribution.cause import Signature
+from rlaudit.attribution.cause import LEAST_SHARE, Signature
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, PENALTIES
 from rlaudit.meaning.honesty import GREEDY_EFFECT, TEMPERATURE_EFFECT
-from rlaudit.meaning.log_statistics import first_choice_excess, temperature_ratio
+from rlaudit.meaning.log_statistics import first_choice_excess, seen_shift, temperature_ratio
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.meaning.words import conclusion_of
@@ -22,6 +22,8 @@ TRAINER_TEMPERATURE = "trainer-temperature"
 FILTERS_NOT_REPLAYED = "filters-not-replayed"
 HIDDEN_TRUNCATION = "hidden-truncation"
 PENALTY = "penalty"
+# Nats: what a repetition penalty of 1.02 takes from a logit of 1.
+LEAST_SHIFT = 0.02
 # A 99.9 % interval spans this many standard errors.
 SPAN = 6.581
 
@@ -33,19 +35,22 @@ class SemanticNames:
     by_report: frozenset[str] = frozenset()
     by_tokens: frozenset[str] = frozenset()
 
+    @property
+    def in_order(self) -> tuple[str, ...]:
+        """All of them, in the order in which a comparison names them."""
+        return tuple(sorted(self.by_report | self.by_tokens))
+
 
 def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
     """Return the causes of a mismatch; none of any other verdict."""
     train, sample, requested = meaning.theta_train, meaning.theta_sample, meaning.requested
     if meaning.verdict is not Verdict.MISMATCH:
         return SemanticNames()
-    # A report whose fit alone showed nothing, and that follows the tokens all the same, is the trainer's to recompute.
-    confirmed = bool(meaning.reported.differences(train, tolerance=0.0)) and not figures.report.differs
-    if confirmed or meaning.kind is Kind.TRAINER:
-        return SemanticNames(by_report=_of_parameters(meaning.reported.differences(train, tolerance=0.0)))
+    if meaning.kind is Kind.TRAINER:
+        return SemanticNames(by_report=_of_parameters(meaning.theta_report.differences(train, tolerance=0.0)))
     hidden = frozenset({HIDDEN_TRUNCATION}) if figures.cut else frozenset()
     if meaning.kind.dishonest:
-        beyond = sample.filtered and not train.filtered and not meaning.reported.filtered
+        beyond = sample.filtered and not train.filtered and not meaning.theta_report.filtered
         beyond = beyond and figures.sample.differs
         return SemanticNames(frozenset({RAW_LOGPROBS}), hidden if beyond else frozenset())
     if figures.sample.differs and "temperature" in sample.differences(train) and not sample.filtered:
@@ -114,13 +119,14 @@ def logged_signature(estimate: Estimate, what: str, named: bool, because: str, l
 
 
 def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature | None:
-    """Return whether the temperatures of both sides differ, and by whose fault; None without top logprobs of both.
+    """Return whether the temperatures of both sides differ, and by whose fault.
 
+    None without top logprobs of both, and if a penalty or a bias that the trainer lacks moves them as well.
     dishonest: whether to test for rollouts that report another temperature than they sample at, or for a trainer that
     recomputes at another one than rollouts report.
     """
     factor = temperature_ratio(evidence)
-    if factor is None:
+    if factor is None or _moved_by_others(evidence):
         return None
     reported, trainer = _temperatures(evidence, factor.value)
     honest = _alike(reported, evidence.sampling.temperature)
@@ -131,6 +137,15 @@ def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature
         f"reported at T={reported:.3g}, sampled at T={evidence.sampling.temperature:g}, trainer at T={trainer:.3g}"
     )
     return logged_signature(factor, "T of the trainer / T reported", named, because, leans)
+
+
+def _moved_by_others(evidence: TokenEvidence) -> bool:
+    """Return whether a penalty or a bias lies between the two sides: one that was requested, or one that shows."""
+    requested, trainer = evidence.sampling, evidence.trainer
+    if any(getattr(requested, name) != getattr(trainer, name) for name in (*PENALTIES, "logit_bias")):
+        return True
+    seen = seen_shift(evidence)
+    return seen is not None and seen.shift.convicts(LEAST_SHIFT) and seen.shift.value > 0 and seen.share >= LEAST_SHARE
 
 
 def _temperatures(evidence: TokenEvidence, factor: float) -> tuple[float, float]:

@@ -56,7 +56,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
-    if evidence.meaning is not None and evidence.meaning.reported.filtered:
+    if evidence.meaning is not None and evidence.meaning.theta_report.filtered:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
     quiet_T, far_T = _flips(evidence, excess)
     count = int(far_T.sum())

@@ -7,15 +7,12 @@ Source: generation_config.json defaults; vLLM 27878 (penalties lost with async s
 """
 
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Stage
-from rlaudit.attribution.semantic_signatures import PENALTY, logged_signature
+from rlaudit.attribution.semantic_signatures import LEAST_SHIFT, PENALTY, logged_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.log_statistics import seen_shift, too_high
 from rlaudit.meaning.token_evidence import TokenEvidence
-
-# Nats: what a repetition penalty of 1.02 takes from a logit of 1.
-LEAST_SHIFT = 0.02
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

@@ -34,7 +34,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
         surely, leans = high.convicts(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
         if surely or leans:
             return logged_signature(high, "mean ratio - 1", surely, because, leans)
-    return NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
+    return NotTested(
+        "columns trainer_scores, or top ids and logprobs of both sides, are missing, or a penalty or bias moves these"
+    )
 
 
 CAUSE = Cause(

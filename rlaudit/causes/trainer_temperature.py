@@ -15,7 +15,9 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the temperature between the top logprobs of both sides."""
     temperature = temperature_signature(evidence, dishonest=False)
-    return temperature or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
+    return temperature or NotTested(
+        "columns trainer_scores, or top ids and logprobs of both sides, are missing, or a penalty or bias moves these"
+    )
 
 
 CAUSE = Cause(

@@ -97,12 +97,19 @@ def score(
         batch.rollout_logprobs_T,
         batch.prompt_S,
         request.candidates,
+        lists_are_cut(batch),
     )
     floor = float(scores.result["micro_batch_floor"]["k3"] or 0.0)
     missing_T = np.isnan(batch.trainer_logprobs_T)
     trainer_T = np.where(missing_T, scored.trainer_logprobs_T, batch.trainer_logprobs_T)
     columns = {"trainer_entropy": scored.entropy_T, **batch.token_columns}
     return replace(batch, trainer_logprobs_T=trainer_T, token_columns=columns), scored, floor
+
+
+def lists_are_cut(batch: TokenBatch) -> bool:
+    """Return whether the engine lists a token without any probability: a filter took it away, padding has no id."""
+    ids_TK, logprobs_TK = batch.rollout_top_ids_TK, batch.rollout_top_logprobs_TK
+    return ids_TK is not None and logprobs_TK is not None and bool(((ids_TK >= 0) & np.isneginf(logprobs_TK)).any())
 
 
 def _sampled_throughout(batch: TokenBatch) -> TokenBatch:

@@ -28,6 +28,8 @@ from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import TokenBatch
 from rlaudit.tokens.token_figures import TokenFigures, logged_figures
 
+CELLS_OF_RUN = "cells"
+
 # Logs that are not scored need no laboratory.
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
@@ -154,7 +156,8 @@ class Comparer:
     ) -> tuple[Scored | None, bool, list[str]]:
         """Return a sample with the model's scores, whether no other trainer has scored it, and notes."""
         if self.scorer is None:
-            return None, False, []
+            scored, notes = self._scored_by_run(table, numbers, sampling, looked)
+            return scored, False, notes
         from rlaudit.diagnosis.compare_scored import score
 
         picked = _picked(table, self.score_tokens, numbers, looked)
@@ -166,6 +169,19 @@ class Comparer:
                 "rollouts began with other tokens, every figure shows that"
             )
         return scored, not picked.comparable_T.any(), notes
+
+    def _scored_by_run(
+        self, table: TokenTable, numbers: PromptNumbers, sampling: Meanings, looked: FirstLook
+    ) -> tuple[Scored | None, list[str]]:
+        """Return the scores that the run has, if the table is an arm of one, and a note on them."""
+        folder = table.path if table.path.is_dir() else table.path.parent
+        if not table.part.where or not (folder / CELLS_OF_RUN).is_dir():
+            return None, []
+        from rlaudit.diagnosis.run_scores import scores_of_run
+
+        picked = _picked(table, 2 * self.settings.evidence_tokens, numbers, looked)
+        scored = scores_of_run(picked, folder, sampling.sampling, sampling.trainer)
+        return scored, [] if scored is None else [f"{scored[0].tokens} tokens have scores of the run's own trainer"]
 
     def _parts(self, table: TokenTable, settings: CompareSettings) -> Iterator[LogPart]:
         """Yield what each file adds, in their order."""

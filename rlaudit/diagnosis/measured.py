@@ -132,6 +132,9 @@ def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> Sc
         rollout_logprobs=np.concatenate([sequence.logprobs for sequence in finished.sequences]),
         prompt_S=np.array([sequence.prompt for sequence in finished.sequences]),
         candidates=scores.batch.request.candidates,
+        report_is_cut=any(
+            bool(np.isneginf(step).any()) for sequence in finished.sequences for step in sequence.top_logprobs
+        ),
     )
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from rlaudit.attribution.attribute import Attribution, all_causes, because_of
 from rlaudit.attribution.cause import Stage
-from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE
+from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_names
 from rlaudit.causes import wrong_weights
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
-from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning
+from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.words import UNEXPLAINED, conclusion_of, evidence_of_logs, ratio_line
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import figure
@@ -51,12 +51,12 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
         explained = (f"seen as well, and explained by this: {', '.join(others)}",) if others else ()
         return _judgement(meaning, (*line, *explained))
     if named:
-        cause = conclusion_of(meaning).cause
         return judged_as(
             Layer.SEMANTIC,
             Verdict.MISMATCH,
             because_of(named),
-            causes=tuple(names) if logged or cause is None else (cause,),
+            causes=tuple(names),
+            words="" if logged or apart else conclusion_of(meaning).cause or "",
             evidence=line,
             falsifier=named[0].falsifier,
             following=named[0].next,
@@ -68,18 +68,20 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
 
 def _judgement(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
     """Return a meaning as a judgement. step: the next step, if it is not the meaning's."""
-    words = conclusion_of(meaning)
+    words, figures = conclusion_of(meaning), meaning.figures
     cause = words.cause or ""
     explained = cause and meaning.kind not in UNEXPLAINED
+    # The names are those that a comparison of the same tokens gives, in the words of this one.
+    names = semantic_names(meaning, figures).in_order if isinstance(figures, ScoredFigures) else ()
     return judged_as(
         Layer.SEMANTIC,
         meaning.verdict,
         words.because,
-        causes=(cause,) if explained else (),
+        causes=(names or (cause,)) if explained else (),
+        words=cause,
         evidence=evidence,
         falsifier=words.falsifier,
         following=step or words.next,
-        unexplained="" if explained else cause,
         fits=OFF_TRAINER if meaning.kind is Kind.OFF_TRAINER else (),
     )
 

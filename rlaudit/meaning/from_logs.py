@@ -24,7 +24,6 @@ from scipy.special import log_ndtr
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.from_siblings import SAME_STEP, Siblings, keeps_odds, smallest_of
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
-from rlaudit.meaning.log_ratio_shape import follows_mask, follows_temperature
 from rlaudit.meaning.limits import (
     LARGEST_MASS,
     LARGEST_MEAN_RATIO,
@@ -39,6 +38,7 @@ from rlaudit.meaning.limits import (
     siblings_limit,
     suspicious,
 )
+from rlaudit.meaning.log_ratio_shape import follows_mask, follows_temperature
 from rlaudit.meaning.log_statistics import (
     constant_shift,
     first_choice_excess,
@@ -123,7 +123,7 @@ def meaning_of_rollouts(
 
 def _meaning(figures: LoggedFigures, requested: Semantics, train: Semantics, shifted: bool) -> Meaning:
     kind = _convicted(figures, requested, shifted) or _open(figures)
-    return Meaning(kind, train, train, train, requested, train, figures)
+    return Meaning(kind, train, train, train, requested, figures)
 
 
 def _convicted(figures: LoggedFigures, requested: Semantics, shifted: bool) -> Kind | None:

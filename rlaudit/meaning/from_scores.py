@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.honesty import token_tests
-from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, Meaning, ScoredFigures
-from rlaudit.meaning.report_fit import ReportFit, fit_report, huber_losses, paired_interval
+from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, Meaning, ScoredFigures, as_setting
+from rlaudit.meaning.report_fit import ReportFit, fit_report, huber_losses, paired_interval, rooms
 from rlaudit.meaning.sample_fit import SampleFit, fit_sample, prefers
 from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
@@ -40,37 +39,57 @@ def identify(
         report = ReportFit(theta_train, theta_train, False, nan, nan, nan, nan, nan)
         sample = SampleFit(theta_train, theta_train, False, nan, nan, nan, 0.0)
         figures = ScoredFigures(report, sample, (), 0, scored.sequences, len(scored.candidates))
-        return Meaning(Kind.NO_TOKENS, theta_train, theta_train, theta_sample, theta_sample, theta_train, figures)
+        return Meaning(Kind.NO_TOKENS, theta_train, theta_train, theta_sample, theta_sample, figures)
     tests = token_tests(scored, theta_train)
     convicted = any(test.on_tokens and test.convicts for test in tests)
     report = fit_report(scored, theta_train, floor_k2, seed)
     sample = fit_sample(scored, theta_train, (theta_sample, report.theta), convicted, floor_k2, seed)
     figures = ScoredFigures(report, sample, tests, scored.tokens, scored.sequences, len(scored.candidates))
-    kind = _convicted(figures, scored, theta_train, seed) or _open(figures, theta_sample, theta_train)
+    kind, reported = _convicted(figures, scored, theta_sample, theta_train, seed)
     return Meaning(
-        kind=kind,
+        kind=kind or _open(figures, theta_sample, theta_train),
         theta_train=theta_train,
-        theta_report=report.theta,
+        theta_report=reported,
         theta_sample=sample.theta,
         requested=theta_sample,
-        reported=_reported(figures, kind, scored, theta_train),
         figures=figures,
     )
 
 
-def _convicted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, seed: int) -> Kind | None:
-    """Return what convicts first: a report that the tokens refute, a trainer that recomputes something else, tokens
-    that were not requested, a mean ratio that nothing explains. None if nothing convicts."""
-    report, sample = figures.report, figures.sample
+def _convicted(
+    figures: ScoredFigures, scored: ScoredTokens, requested: Semantics, train: Semantics, seed: int
+) -> tuple[Kind | None, Semantics]:
+    """Return what shows first, and what the report follows: a report that the tokens rule out, a trainer that
+    recomputes something else, tokens that were not requested, a mean ratio that nothing explains. None if nothing does.
+    """
+    report = figures.report
     if report.differs and _refuted(figures, scored, train, seed):
-        return Kind.OTHER_REPORT if report.theta.differences(RAW) else Kind.RAW_REPORT
+        return (Kind.OTHER_REPORT if report.theta.differences(RAW) else Kind.RAW_REPORT), report.theta
     if report.differs:
-        return Kind.TRAINER
+        return Kind.TRAINER, report.theta
+    biased = figures.tests[0].convicts
     if figures.sample_differs:
-        strongest = figures.strongest
-        cut = sample.theta.filtered if sample.differs else strongest is not None and strongest.filter is not None
-        return Kind.HIDDEN_FILTER if cut else Kind.HIDDEN_SAMPLING
-    return Kind.UNEXPLAINED_BIAS if figures.tests[0].convicts else None
+        followed = _followed(figures, scored, requested, train)
+        if followed is not None:
+            return Kind.TRAINER, followed
+        filters = _filters(figures, train)
+        below = biased and (figures.tests[0].estimate or 0.0) < 0.0
+        if filters is not None and (below or scored.report_is_cut):
+            # What is cut off has no probability in the report either: the filter is one that no candidate is near.
+            return Kind.TRAINER, filters
+        if not biased:
+            return Kind.HIDDEN_SAMPLING if filters is None else Kind.HIDDEN_FILTER, report.theta
+    return Kind.UNEXPLAINED_BIAS if biased else None, report.theta
+
+
+def _filters(figures: ScoredFigures, train: Semantics) -> Semantics | None:
+    """Return the filtered meaning that the tokens show, its filter at the edge of their support; None for no filter."""
+    sample, strongest = figures.sample, figures.strongest
+    if sample.differs:
+        return figures.at_the_edge(sample.theta) if sample.theta.filtered else None
+    if strongest is None or strongest.filter is None or strongest.estimate is None:
+        return None
+    return replace(train, **{strongest.filter: as_setting(strongest.filter, strongest.estimate)})
 
 
 def _open(figures: ScoredFigures, requested: Semantics, train: Semantics) -> Kind:
@@ -90,17 +109,20 @@ def _refuted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, see
     """Return whether the tokens refute the meaning that the report follows, in favour of the trainer's.
 
     If they do not tell, only a report that leaves processing out can be dishonest: a sampler reports no filter, penalty
-    or temperature that it does not apply.
+    or temperature that it does not apply. Of a filter they may seem to tell, where its edge is between two that are
+    tried.
     """
     theta = figures.report.theta
+    if theta.filtered and theta.unfiltered == train.unfiltered:
+        return False
     if figures.sample.differs and not theta.differences(figures.sample.theta):
         return False
     in_favour = prefers(scored, theta, train, train, seed)
     return in_favour < 0 or (in_favour == 0 and not theta.differences(RAW))
 
 
-def _reported(figures: ScoredFigures, kind: Kind, scored: ScoredTokens, train: Semantics) -> Semantics:
-    """Return the meaning that reported logprobs follow, even if its fit alone did not show it.
+def _followed(figures: ScoredFigures, scored: ScoredTokens, requested: Semantics, train: Semantics) -> Semantics | None:
+    """Return the meaning that reported logprobs share with the tokens, even if its fit alone did not show it.
 
     `report_fit.py` accepts a meaning that halves the loss. Two things can keep the right one from doing so: a large
     mismatch of another kind (stale weights, a stale cache), and a few tokens beyond the edge of a filter, which cost
@@ -108,20 +130,22 @@ def _reported(figures: ScoredFigures, kind: Kind, scored: ScoredTokens, train: S
     numbers are tested against that one again: on the tokens that it calls possible, by the sign of the gain.
     """
     fit, sample = figures.report, figures.sample
-    if fit.differs or kind.verdict is not Verdict.MISMATCH or not sample.differs:
-        return fit.theta
-    drawn_from = [sample.theta]
-    if not fit.best.differences(sample.theta):
-        drawn_from.insert(0, fit.best)  # the temperature that fits the report is the finer estimate
-    if sample.theta.filtered:
-        drawn_from.append(replace(sample.theta, temperature=train.temperature))
-    for meaning in drawn_from:
-        if meaning.differences(train, tolerance=0.0) and _follows(fit, scored, meaning):
+    drawn_from = []
+    if sample.differs:
+        drawn_from.append(sample.theta)
+        if not fit.best.differences(sample.theta):
+            drawn_from.insert(0, fit.best)  # the temperature that fits the report is the finer estimate
+        if sample.theta.filtered:
+            drawn_from.append(replace(sample.theta, temperature=train.temperature))
+    if figures.cut:
+        drawn_from += [meaning for meaning in (requested, fit.best, sample.best) if meaning.filtered]
+    for meaning in dict.fromkeys(drawn_from):
+        if meaning.differences(train, tolerance=0.0) and _follows(fit, scored, meaning, train):
             return meaning
-    return fit.theta
+    return None
 
 
-def _follows(fit: ReportFit, scored: ScoredTokens, meaning: Semantics) -> bool:
+def _follows(fit: ReportFit, scored: ScoredTokens, meaning: Semantics, train: Semantics) -> bool:
     explained_T = scored.logprobs_under(meaning)
     if explained_T is None:
         return False
@@ -129,7 +153,8 @@ def _follows(fit: ReportFit, scored: ScoredTokens, meaning: Semantics) -> bool:
     if 1.0 - possible_T.mean() > edge_share(scored):
         return False
     finite_T = np.where(possible_T, explained_T, scored.rollout_logprobs_T)
-    saved_T = huber_losses(scored.rollout_logprobs_T, scored.trainer_logprobs_T, 1.0)
-    saved_T = np.where(possible_T, saved_T - huber_losses(scored.rollout_logprobs_T, finite_T, 1.0), 0.0)
+    room_T = rooms(scored, train)
+    saved_T = huber_losses(scored.rollout_logprobs_T, scored.trainer_logprobs_T, 1.0, room_T)
+    saved_T = np.where(possible_T, saved_T - huber_losses(scored.rollout_logprobs_T, finite_T, 1.0, room_T), 0.0)
     low, _ = paired_interval(scored, saved_T)
     return low > 0 and float(saved_T.mean()) > LEAST_SAVED * fit.trainer_loss

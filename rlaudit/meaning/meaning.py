@@ -38,6 +38,11 @@ FEWEST_TOKENS = 10 * FEWEST_SEQUENCES
 BETWEEN_CANDIDATES = 0.1
 
 
+def as_setting(name: str, edge: float) -> Any:
+    """Return the edge of a support as the value of its filter: whole for top_k, else two digits."""
+    return round(edge) if name == "top_k" else float(f"{edge:.2g}")
+
+
 class Kind(StrEnum):
     """What was found of the semantic layer."""
 
@@ -115,8 +120,7 @@ class ScoredFigures:
             if [test.filter] != filters or not test.estimate:
                 continue
             if abs(test.estimate / getattr(drawn, filters[0]) - 1) > BETWEEN_CANDIDATES:
-                edge: Any = round(test.estimate) if filters[0] == "top_k" else float(f"{test.estimate:.2g}")
-                return replace(drawn, **{filters[0]: edge})
+                return replace(drawn, **{filters[0]: as_setting(filters[0], test.estimate)})
         return drawn
 
     @property
@@ -169,8 +173,6 @@ class Meaning:
     theta_sample: Semantics
     # What the engine was asked to sample from.
     requested: Semantics
-    # theta_report, or the meaning that the report follows although its fit alone did not show it (`from_scores.py`).
-    reported: Semantics
     # What all of this rests on.
     figures: ScoredFigures | LoggedFigures
 

@@ -1,6 +1,8 @@
 """Which meaning do the reported logprobs follow? A regression on the trainer's scores under each candidate.
 
-R(meaning) = mean Huber loss of (reported - logprob under the meaning). The mean, not the median: a light top-p or a
+R(meaning) = mean Huber loss of (reported - logprob under the meaning) / (1 - p). Noise on logits moves a logprob in
+proportion to 1 - p, so a loss in nats is that of the few tokens of which neither side is sure: in bfloat16 it hid a
+top-p of 0.95, under which near-certain tokens are reported with exactly 0. The mean, not the median: a light top-p or a
 penalty moves a minority of the tokens, and a median does not see them. A token that a meaning calls impossible was
 nevertheless sampled: engine noise carries some across the edge of a filter, more than noise can refute the meaning.
 
@@ -20,7 +22,7 @@ from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
 from rlaudit.statistics.resample import REPLICATES, cluster_weights, ratio, resampled, sums_left
 
-# From here on a token counts linearly: one that is nats off says little more than one that is one nat off.
+# Of a logit. From here on a token counts linearly: one that is nats off says little more than one that is one nat off.
 HUBER_NATS = 1.0
 IMPOSSIBLE_NATS = 20.0
 # Of the trainer's loss: a meaning that is right takes away all but noise, one that only correlates does not.
@@ -29,6 +31,12 @@ HALF = 0.5
 TIMES_FLOOR = 2.0
 # Two float32 engines agree to 1e-5 nats at best; a loss below this is agreement, no matter what explains it.
 LEAST_FLOOR = 1e-6
+# Of 1 - p: float32 sums of a large vocabulary err by 1e-5, a hundredth of it.
+LEAST_ROOM = 1e-3
+# Logs that keep few digits report near-certain tokens with 0, as a filter does: what is left to others has to be many
+# of their steps.
+ROOM_IN_STEPS = 10.0
+DIGITS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -36,8 +44,9 @@ class ReportFit:
     """The meaning that the reported logprobs follow.
 
     theta: the accepted meaning (the trainer's own unless another is accepted). best: the one with the least loss,
-    accepted or not. loss, trainer_loss: mean Huber losses, nats^2. gain_low, gain_high: 99.9 % interval over prompts
-    of trainer_loss - loss of `best`. halves_some: whether a meaning halves the loss with some prompts left out.
+    accepted or not. loss, trainer_loss: mean Huber losses, nats^2 of a logit. gain_low, gain_high: 99.9 % interval over
+    prompts of trainer_loss - loss of `best`. floor: the loss that the noise floor alone would make. halves_some:
+    whether a meaning halves the loss with some prompts left out.
     """
 
     theta: Semantics
@@ -62,11 +71,34 @@ class ReportFit:
         return not self.differs and (halves or self.halves_some)
 
 
-def huber_losses(reported_T: Floats, explained_T: Floats, edge: float) -> Floats:
-    """Return (T,) loss per token, nats^2; impossible tokens beyond a share of `edge` count as IMPOSSIBLE_NATS away."""
+def rooms(scored: ScoredTokens, trainer: Semantics) -> Floats:
+    """Return (T,) what either side leaves to other tokens, 1 - p, at least what can be told from 0.
+
+    Filters of the trainer are left aside.
+    """
+    unfiltered_T = scored.logprobs_under(trainer.unfiltered)
+    trainer_T = scored.trainer_logprobs_T if unfiltered_T is None else unfiltered_T
+    sure_T = np.minimum(trainer_T, scored.rollout_logprobs_T)
+    least = max(LEAST_ROOM, ROOM_IN_STEPS * _step(scored.rollout_logprobs_T))
+    room_T: Floats = np.maximum(-np.expm1(np.minimum(sure_T, 0.0)), least)
+    return room_T
+
+
+def _step(reported_T: Floats) -> float:
+    """Return the step of decimals that all reported numbers were rounded to; 0 if they were not."""
+    finite_T = reported_T[np.isfinite(reported_T)]
+    kept = (digits for digits in DIGITS if np.abs(finite_T - np.round(finite_T, digits)).max(initial=0.0) < 1e-7)
+    return 10.0 ** -next(kept, np.inf)
+
+
+def huber_losses(reported_T: Floats, explained_T: Floats, edge: float, room_T: Floats | float = 1.0) -> Floats:
+    """Return (T,) loss per token; impossible tokens beyond a share of `edge` count as IMPOSSIBLE_NATS away.
+
+    room_T: 1 - p, for losses in nats^2 of a logit; without it they are in nats^2.
+    """
     impossible = ~np.isfinite(explained_T)
-    apart = np.abs(reported_T - np.where(impossible, 0.0, explained_T))
-    apart = np.where(np.isfinite(apart), np.minimum(apart, IMPOSSIBLE_NATS), IMPOSSIBLE_NATS)
+    apart = np.abs(reported_T - np.where(impossible, 0.0, explained_T)) / room_T
+    apart = np.where(np.isfinite(apart) & ~impossible, np.minimum(apart, IMPOSSIBLE_NATS), IMPOSSIBLE_NATS)
     loss = np.where(apart <= HUBER_NATS, 0.5 * apart**2, HUBER_NATS * (apart - 0.5 * HUBER_NATS))
     share = float(impossible.mean()) if impossible.size else 0.0
     if share > 0:
@@ -103,19 +135,24 @@ def refined_temperature(scored: ScoredTokens, start: Semantics, cost_of: Callabl
 def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None = None, seed: int = 0) -> ReportFit:
     """Fit theta_report. floor_k2: k2 of two runs of the same engine, nats^2; None if it was not measured."""
     reported_T = scored.rollout_logprobs_T
-    floor = max(LEAST_FLOOR, floor_k2 or 0.0)
     edge = edge_share(scored)
+    room_T = rooms(scored, trainer)
+    # Noise of variance s^2 on logits is s^2 (1 - p)^2 of a logprob.
+    floor = max(LEAST_FLOOR, floor_k2 or 0.0) / float(np.square(room_T).mean())
 
     def losses(logprobs_T: Floats) -> Floats:
-        return huber_losses(reported_T, logprobs_T, edge)
+        return huber_losses(reported_T, logprobs_T, edge, room_T)
 
     def cost_of(logprobs_T: Floats) -> float:
         return float(losses(logprobs_T).mean())
 
-    losses_PC = np.stack(
-        [scored.per_cluster(losses(under_T.astype(np.float64))) for under_T in scored.candidate_logprobs_TC.T], axis=1
-    )
-    best = scored.candidates[int(np.argmin(losses_PC.sum(axis=0)))]
+    candidates = (*scored.candidates, *scored.filters)
+    losses_PC = np.empty((scored.clusters, len(candidates)))
+    for place, candidate in enumerate(candidates):
+        under_T = scored.logprobs_under(candidate)
+        assert under_T is not None
+        losses_PC[:, place] = scored.per_cluster(losses(under_T))
+    best = candidates[int(np.argmin(losses_PC.sum(axis=0)))]
     if best.plain:
         best = refined_temperature(scored, best, cost_of)
     explained_T = scored.logprobs_under(best)

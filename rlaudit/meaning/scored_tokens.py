@@ -7,7 +7,7 @@ share grows with the noise.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,7 +36,8 @@ class ScoredTokens:
     rollout_logprobs_T: as reported. trainer_logprobs_T, entropy_T, rank_T (1 = most probable), mass_above_T and
     max_probability_T: of the trainer's own distribution. candidate_logprobs_TC: under `candidates`, -inf outside a
     candidate's support. *_mass_TG: mass that a filter at each point of its grid would keep
-    (`candidates.py`).
+    (`candidates.py`). report_is_cut: whether the engine lists a token without any probability, as it does what a filter
+    took away.
     Raises ValueError, naming the field, if sizes do not fit.
     """
 
@@ -53,6 +54,7 @@ class ScoredTokens:
     sequence_T: Integers
     prompt_S: Integers
     candidates: tuple[Semantics, ...]
+    report_is_cut: bool = False
 
     def __post_init__(self) -> None:
         for name in (*_PER_TOKEN, *_TABLES):
@@ -76,6 +78,7 @@ class ScoredTokens:
         rollout_logprobs: Sequence[float] | Floats,
         prompt_S: Sequence[int] | Integers,
         candidates: Sequence[Semantics],
+        report_is_cut: bool = False,
     ) -> "ScoredTokens":
         """Make it from the rows of scores.npz that belong to the tokens of `rollout_logprobs`, in that order."""
         flat = {f"{name}_T": np.asarray(scores[name][rows_T], dtype=np.float64) for name in _FLAT}
@@ -89,6 +92,7 @@ class ScoredTokens:
             sequence_T=np.repeat(np.arange(len(lengths_S)), lengths_S),
             prompt_S=np.asarray(prompt_S, dtype=np.int64),
             candidates=tuple(candidates),
+            report_is_cut=report_is_cut,
             **flat,
         )
 
@@ -132,13 +136,16 @@ class ScoredTokens:
         return self.per_cluster(np.ones(self.tokens))
 
     def logprobs_under(self, semantics: Semantics) -> Floats | None:
-        """Return (T,) logprobs under a candidate, or under any plain temperature that the grid brackets; else None.
+        """Return (T,) logprobs under a candidate, a plain temperature that the grid brackets, or a filter of a grid.
 
-        A temperature between grid points is interpolated by the cubic through the four nearest in 1/T.
+        None under others. A temperature between grid points is interpolated by the cubic through the four nearest in
+        1/T. A filter is one of the trainer's own distribution.
         """
         if semantics in self.candidates:
             column: Floats = self.candidate_logprobs_TC[:, self.candidates.index(semantics)].astype(np.float64)
             return column
+        if semantics.filtered:
+            return self._filtered(semantics)
         if not semantics.plain:
             return None
         inverse = 1.0 / semantics.temperature
@@ -153,6 +160,33 @@ class ScoredTokens:
             weight = np.prod([(inverse - other) / (node - other) for other, _ in near if other != node])
             interpolated += weight * self.candidate_logprobs_TC[:, place]
         return interpolated
+
+    @cached_property
+    def filters(self) -> tuple[Semantics, ...]:
+        """What one filter more makes of the trainer's own distribution, at each point of its grid."""
+        trainer = self._plain_trainer
+        grids: dict[str, tuple[Any, ...]] = {"top_p": NUCLEUS, "top_k": TOP_K, "min_p": MIN_P}
+        every = () if trainer is None else [replace(trainer, **{name: at}) for name in grids for at in grids[name]]
+        return tuple(filtered for filtered in every if filtered not in self.candidates)
+
+    @cached_property
+    def _plain_trainer(self) -> Semantics | None:
+        """The plain candidate that is the trainer's; None if it filters."""
+        columns = zip(self.candidates, self.candidate_logprobs_TC.T, strict=True)
+        trainer_T = self.trainer_logprobs_T
+        return next((one for one, under_T in columns if one.plain and np.allclose(under_T, trainer_T)), None)
+
+    def _filtered(self, semantics: Semantics) -> Floats | None:
+        if semantics not in self.filters:
+            return None
+        most_T = np.exp(self.trainer_logprobs_T) / np.maximum(self.max_probability_T, 1e-300)
+        name, table_TG, grid, kept_T = {
+            semantics.top_p < 1: ("top_p", self.nucleus_mass_TG, NUCLEUS, self.mass_above_T < semantics.top_p),
+            semantics.top_k > 0: ("top_k", self.top_k_mass_TG, TOP_K, self.rank_T <= semantics.top_k),
+            semantics.min_p > 0: ("min_p", self.min_p_mass_TG, MIN_P, most_T >= semantics.min_p),
+        }[True]
+        mass_T = table_TG[:, grid.index(getattr(semantics, name))].astype(np.float64)
+        return np.where(kept_T, self.trainer_logprobs_T - np.log(np.maximum(mass_T, 1e-300)), -np.inf)
 
 
 def engine_noise(scored: ScoredTokens) -> float:

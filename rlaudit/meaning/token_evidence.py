@@ -96,7 +96,7 @@ class TokenEvidence:
         return head_rounding(
             self.tops.get("rollout_top_logprobs"),
             self.tops.get("trainer_top_logprobs"),
-            (self.meaning.reported if self.meaning else self.sampling).temperature,
+            (self.meaning.theta_report if self.meaning else self.sampling).temperature,
             self.trainer.temperature,
         )
 
@@ -146,7 +146,7 @@ def token_evidence(
     Whole sequences are left out evenly if there are more than `most_tokens` tokens.
     Raises ValueError if `scored` does not fit the batch.
     """
-    explained_T = _explained(batch, scored, None if meaning is None else meaning.reported, trainer)
+    explained_T = _explained(batch, scored, None if meaning is None else meaning.theta_report, trainer)
     usable_T = batch.comparable_T & np.isfinite(explained_T) & np.isfinite(batch.rollout_logprobs_T)
     if batch.tokens > most_tokens:
         stride = -(-batch.tokens // most_tokens)

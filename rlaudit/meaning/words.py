@@ -187,14 +187,18 @@ def _trainer(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
 
 def _hidden(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     words = [_strongest_line(figures)] if figures.on_tokens else []
-    at, origin = "", "not in the request"
+    at, requested = "", meaning.requested
+    as_trained = not requested.differences(meaning.theta_train)
+    as_drawn = not requested.differences(meaning.theta_sample) if figures.sample.differs else not as_trained
+    if as_drawn:
+        origin = "as requested, but in neither the reported nor the trainer's logprobs"
+    else:
+        origin = "not in the request" if as_trained else f"but not as requested ({requested.name})"
     if figures.sample.differs:
         drawn, gain, ln_p = meaning.theta_sample, figures.sample.gain, figures.sample.ln_p
         words.append(f"{drawn.name} is likelier by {gain:.3g} nats per token, {_p_value(ln_p)}")
         sampler = _drawn(meaning, figures, drawn)
         at = f": tokens are sampled at {sampler}, the trainer uses {meaning.theta_train.describe()}"
-        if not drawn.differences(meaning.requested):
-            origin = "as requested, but in neither the reported nor the trainer's logprobs"
     words.append(f"{figures.tokens} tokens in {figures.sequences} sequences")
     kind = "truncation" if meaning.kind is Kind.HIDDEN_FILTER else "sampling parameters"
     return Conclusion(

@@ -47,6 +47,16 @@ def test_raw_logprobs_at_a_temperature_other_than_one_are_a_semantic_mismatch(mi
     assert semantic["next"].startswith("set logprobs-mode=processed")
 
 
+def test_compare_and_diagnose_name_the_cause_that_the_run_names(migration: Run, shared_laboratory: Laboratory) -> None:
+    wanted = migration.layer("semantic")
+    assert wanted["causes"] == ["raw-logprobs"]
+    path = shared_laboratory.folder / "again.json"
+    for words in (["compare", str(migration.folder), "--arm", "candidate"], ["diagnose", str(migration.folder)]):
+        shared_laboratory.command(*words, "--output", f"json:{path}")
+        found = json.loads(path.read_text())["layers"][0]
+        assert (found["causes"], found["cause"]) == (wanted["causes"], wanted["cause"])
+
+
 def test_a_mismatch_ends_with_exit_code_1_in_the_command_and_in_the_document(migration: Run) -> None:
     assert migration.exit_code == 1
     assert migration.report["exit_code"] == 1

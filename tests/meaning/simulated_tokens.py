@@ -10,6 +10,7 @@ import numpy as np
 
 from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics, candidate_semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.tokens.token_batch import TokenBatch
 
 RAW = Semantics()
 
@@ -31,12 +32,21 @@ class World:
     seed: int = 0
 
 
-def logprobs_of(logits, semantics, seen):
-    """(T, V) logprobs in the sampler's order: penalties, temperature, min_p, top-k, top-p; -inf outside the support."""
-    if semantics.repetition_penalty != 1:
-        penalty = semantics.repetition_penalty
+def changed(logits, semantics, seen):
+    """(T, V) logits after the bias and the penalties. What was seen was generated once."""
+    if semantics.logit_bias:
+        logits = logits.copy()
+        for token, added in semantics.logit_bias:
+            logits[:, token] += added
+    penalty = semantics.repetition_penalty
+    if penalty != 1:
         logits = np.where(seen, np.where(logits > 0, logits / penalty, logits * penalty), logits)
-    scaled = logits / semantics.temperature
+    return logits - (semantics.presence_penalty + semantics.frequency_penalty) * seen
+
+
+def logprobs_of(logits, semantics, seen):
+    """(T, V) logprobs in the sampler's order: `changed`, temperature, min_p, top-k, top-p; -inf outside the support."""
+    scaled = changed(logits, semantics, seen) / semantics.temperature
     scaled = scaled - scaled.max(axis=1, keepdims=True)
     if semantics.min_p > 0:
         scaled = np.where(scaled >= np.log(semantics.min_p), scaled, -np.inf)
@@ -64,7 +74,7 @@ class Ordered:
 
     def logprobs_under(self, semantics):
         """(T,) logprobs of the tokens, as logprobs_of has them."""
-        below, rank = self._at(semantics.repetition_penalty)
+        below, rank = self._at(semantics)
         rows = np.arange(len(rank))
         scaled = below / semantics.temperature
         own, mass = scaled[rows, rank], np.exp(scaled)
@@ -80,15 +90,14 @@ class Ordered:
             kept = np.minimum(kept, 1 + (through < wanted[:, None]).sum(axis=1))
         return np.where(rank < kept, own - np.log(through[rows, kept - 1]), -np.inf)
 
-    def _at(self, penalty):
-        if penalty not in self.by_penalty:
-            logits = self.logits
-            if penalty != 1:
-                logits = np.where(self.seen, np.where(logits > 0, logits / penalty, logits * penalty), logits)
+    def _at(self, semantics):
+        plain = replace(semantics.unfiltered, temperature=1.0)
+        if plain not in self.by_penalty:
+            logits = changed(self.logits, plain, self.seen)
             own = np.take_along_axis(logits, self.token_ids[:, None], axis=1)
             ordered = -np.sort(-logits, axis=1)
-            self.by_penalty[penalty] = ordered - ordered[:, :1], (logits > own).sum(axis=1)
-        return self.by_penalty[penalty]
+            self.by_penalty[plain] = ordered - ordered[:, :1], (logits > own).sum(axis=1)
+        return self.by_penalty[plain]
 
 
 def draw(logprobs, generator):
@@ -159,6 +168,11 @@ class Tables:
 
 def simulate(world: World) -> ScoredTokens:
     """Sample, report and score in the given world."""
+    return simulate_log(world)[1]
+
+
+def simulate_log(world: World) -> tuple[TokenBatch, ScoredTokens]:
+    """The same, and what a log of it holds: both sides' logprobs and lists of five, the trainer's entropies."""
     generator = np.random.default_rng(world.seed)
     logits = logits_of(world, generator)
     seen = generator.random(logits.shape) < 0.05
@@ -169,7 +183,25 @@ def simulate(world: World) -> ScoredTokens:
     reported = drawn_from if world.reported is None else logprobs_of(engine, world.reported, seen)
     rollout_logprobs = reported[np.arange(len(token_ids)), token_ids]
     candidates = candidate_semantics(world.requested or world.sampled, world.trainer.temperature, world.trainer)
-    return Tables(logits, world.trainer, seen).scored(token_ids, rollout_logprobs, world, candidates)
+    tables = Tables(logits, world.trainer, seen)
+    scored = tables.scored(token_ids, rollout_logprobs, world, candidates)
+    tops = {}
+    for side, logprobs in (("rollout", reported), ("trainer", tables.logprobs)):
+        best = np.argsort(-logprobs, axis=1)[:, :5]
+        tops |= {f"{side}_top_ids_TK": best, f"{side}_top_logprobs_TK": np.take_along_axis(logprobs, best, axis=1)}
+    batch = TokenBatch(
+        rollout_logprobs_T=rollout_logprobs,
+        trainer_logprobs_T=scored.trainer_logprobs_T,
+        token_id_T=token_ids,
+        position_T=np.tile(np.arange(world.length), world.sequences),
+        sequence_T=scored.sequence_T,
+        prompt_S=scored.prompt_S,
+        prompt_names_S=scored.prompt_S,
+        sample_names_S=np.arange(world.sequences) % world.samples,
+        token_columns={"trainer_entropy": scored.entropy_T, "seen_before": seen[np.arange(len(seen)), token_ids]},
+        **tops,
+    )
+    return batch, scored
 
 
 def another(world: World, seed: int) -> World:

@@ -1,5 +1,7 @@
 """The semantic verdict in worlds where the sampler, the report and the trainer are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from simulated_tokens import RAW, World, another, simulate
@@ -9,6 +11,7 @@ from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.honesty import WhichTest
 from rlaudit.meaning.meaning import Kind
+from rlaudit.meaning.report_fit import fit_report
 from rlaudit.meaning.words import ONE_NUMBER, unseen_by
 
 AT_07 = Semantics(0.7)
@@ -104,6 +107,24 @@ def test_a_hidden_penalty_is_stated_as_an_estimate():
     evidence = judged(World(sampled=hidden, requested=RAW, reported=RAW, sequences=80, near_deterministic=0.3))
     assert evidence.kind is Kind.HIDDEN_SAMPLING
     assert evidence.theta_sample == Semantics(repetition_penalty=1.2)
+
+
+def test_a_light_filter_between_candidates_that_the_report_holds_is_found_by_its_zeros():
+    world = World(sampled=Semantics(top_p=0.99), requested=RAW, noise=0.07, vocabulary=100)
+    found = judged(world)
+    assert (found.kind, found.theta_report) == (Kind.TRAINER, world.sampled)
+
+
+def test_a_list_with_a_token_of_no_probability_shows_that_the_report_holds_the_filter():
+    scored = simulate(World(sampled=Semantics(top_p=0.9), reported=RAW, vocabulary=100))
+    kinds = [identify(replace(scored, report_is_cut=cut), RAW, RAW).kind for cut in (False, True)]
+    assert kinds == [Kind.HIDDEN_FILTER, Kind.TRAINER]
+
+
+def test_near_certain_tokens_that_were_rounded_to_0_are_no_filter():
+    scored = simulate(World(noise=1e-3, near_deterministic=0.95, vocabulary=100))
+    object.__setattr__(scored, "rollout_logprobs_T", np.round(scored.rollout_logprobs_T, 2))
+    assert not fit_report(scored, RAW).differs
 
 
 def test_a_temperature_between_grid_points_is_refined():

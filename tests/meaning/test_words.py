@@ -1,5 +1,7 @@
 """What is said of each kind of meaning: a cause where it convicts, none where it does not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ LOGGED = LoggedFigures(RATIO, FOUND, Sharpness(FOUND, 0.2, np.zeros(0)), FOUND, 
 
 
 def said(kind, figures):
-    return conclusion_of(Meaning(kind, RAW, COOL, COOL, COOL, COOL, figures))
+    return conclusion_of(Meaning(kind, RAW, COOL, COOL, COOL, figures))
 
 
 @pytest.mark.parametrize("figures", [SCORED, LOGGED], ids=["scores", "logs"])
@@ -41,6 +43,13 @@ def test_a_kind_has_a_cause_where_it_convicts_and_only_there(kind, figures):
     found = said(kind, figures)
     assert found.because
     assert (found.cause is not None) == (kind.verdict is Verdict.MISMATCH)
+
+
+def test_what_was_requested_is_read_from_the_request():
+    by_a_test_alone = replace(SCORED, sample=replace(SCORED.sample, theta=RAW, differs=False))
+    for requested, origin in ((Semantics(top_p=0.95), "as requested"), (RAW, "not in the request")):
+        meaning = Meaning(Kind.HIDDEN_FILTER, RAW, RAW, RAW, requested, by_a_test_alone)
+        assert f"truncation {origin}" in conclusion_of(meaning).because
 
 
 def test_agreement_is_the_only_kind_that_matches_and_what_is_open_is_never_fine():

@@ -46,6 +46,22 @@ def test_what_the_engine_was_configured_with_convicts_nobody(tmp_path):
     assert any("logprobs_mode raw_logprobs" in one for one in report["not_seen"])
 
 
+@pytest.mark.parametrize(
+    ("written", "known"),
+    [
+        ({"30": 2.0, "4": -1.5}, [[4, -1.5], [30, 2.0]]),
+        ({"left_out": "9b1b4b13"}, []),  # redacted
+        ({str(token): -100.0 for token in range(500)}, []),  # the recorder keeps no more of them
+    ],
+    ids=["whole", "redacted", "cut off"],
+)
+def test_a_recorded_bias_is_part_of_what_tokens_were_sampled_from_if_it_is_whole(tmp_path, written, known):
+    world = World(updates=1, prompts=2)
+    _, report = compared(world.write(tmp_path / "r", logit_bias=written))
+    assert report["comparisons"][0]["sampling"]["logit_bias"] == known
+    assert any("logit_bias" in line for line in report["not_seen"]) == (not known)
+
+
 def test_options_win_over_what_was_recorded(tmp_path):
     _, report = compared(World().write(tmp_path / "r"), "--temperature", "0.9")
     assert report["comparisons"][0]["sampling"]["temperature"] == 0.9

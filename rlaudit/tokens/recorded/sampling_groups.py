@@ -1,10 +1,12 @@
 """Recorded sampling parameters as the distribution they make: what `compare` can judge at once, and what it cannot.
 
 Requests differ in seeds, lengths and stop strings, which change no probability. What does and is no meaning of a
-logprob here (a bias, a mask, a grammar) keeps its sequences apart from those without it.
+logprob here (a mask, a grammar) keeps its sequences apart from those without it. So does a bias whose token ids are
+hashed in the recording or not all in it.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,13 +21,15 @@ MEANINGS = (
     "presence_penalty",
     "frequency_penalty",
 )
+BIAS = "logit_bias"
+# The recorder keeps so many entries of a table, and does not say that there were more.
+MOST_RECORDED = 500
 # Each changes which tokens are sampled, in some release from 0.8.5 to 0.33.0 (vllm/sampling_params.py).
 OTHERS = (
     "allowed_token_ids",
     "bad_words",
     "extra_args",
     "guided_decoding",
-    "logit_bias",
     "logits_processors",
     "min_tokens",
     "structured_outputs",
@@ -36,7 +40,8 @@ OTHERS = (
 
 @dataclass(frozen=True)
 class SamplingGroup:
-    """Equal parameters. meanings: a JSON object of those of MEANINGS; others: of those of OTHERS that are in use.
+    """Equal parameters. meanings: a JSON object of those of MEANINGS and of the bias; others: of those that are in use
+    and have no meaning here.
 
     model: what the engine was started with, in a recording of engines with several; "" in others.
     """
@@ -67,8 +72,19 @@ def sampling_group(parameters: Mapping[str, Any], model: str = "") -> SamplingGr
     meanings = {name: parameters[name] for name in MEANINGS if parameters.get(name) is not None}
     if isinstance(meanings.get("top_k"), int):
         meanings["top_k"] = max(0, meanings["top_k"])
-    others = {name: parameters[name] for name in OTHERS if parameters.get(name)}
+    others = {name: parameters[name] for name in (BIAS, *OTHERS) if parameters.get(name)}
+    if _is_whole_bias(others.get(BIAS)):
+        meanings[BIAS] = others.pop(BIAS)
     return SamplingGroup(_json(meanings), _json(others), model)
+
+
+def _is_whole_bias(value: Any) -> bool:
+    """Return whether it says for each token id what is added to its logit."""
+    if not isinstance(value, Mapping) or not 0 < len(value) < MOST_RECORDED:
+        return False
+    return all(
+        token.isdecimal() and isinstance(added, int | float) and math.isfinite(added) for token, added in value.items()
+    )
 
 
 def _is_off(name: str, value: Any) -> bool:

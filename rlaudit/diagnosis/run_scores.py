@@ -1,0 +1,98 @@
+"""The scores that a run of `rlaudit ablate` keeps in its cells: its tokens under other meanings.
+
+A table of a run is judged by what the run itself is judged by, so that both find the same cause. Scores are used only
+if they are of these tokens and of this request, and if the trainer's logprobs in them are those of the table. A run
+whose cells were removed is a log like others.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlaudit.diagnosis.compare_scored import LoggedRequest, lists_are_cut
+from rlaudit.diagnosis.evidence import Scored
+from rlaudit.laboratory.run_folder import CELL_FOLDERS
+from rlaudit.laboratory.scoring import Scores, ScoringBatch, read_scores
+from rlaudit.laboratory.treatment import TrainerSettings
+from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.parse_json import parse_json
+from rlaudit.tokens.token_batch import TokenBatch
+
+# A table keeps what was scored; this is for formats that keep four bytes of it.
+SAME_NATS = 1e-6
+
+
+def scores_of_run(batch: TokenBatch, folder: Path, sampling: Semantics, trainer: Semantics) -> Scored | None:
+    """Return the batch with the scores that the run in `folder` has of it; None if it has none of all its tokens."""
+    if batch.prompt_token_ids_S is None:
+        return None
+    ids = np.split(batch.token_id_T, batch.offsets[1:-1])
+    keys = [
+        (tuple(prompt.tolist()), tuple(sampled.tolist()))
+        for prompt, sampled in zip(batch.prompt_token_ids_S, ids, strict=True)
+    ]
+    for scores in _of_each_trainer(folder, sampling, trainer):
+        if not scores.batch.sequences.keys() >= set(keys):
+            continue
+        scored = ScoredTokens.from_scores(
+            scores.arrays,
+            scores.rows_of(keys),
+            batch.lengths_S,
+            batch.rollout_logprobs_T,
+            batch.prompt_S,
+            scores.batch.request.candidates,
+            lists_are_cut(batch),
+        )
+        if np.allclose(scored.trainer_logprobs_T, batch.trainer_logprobs_T, rtol=0.0, atol=SAME_NATS):
+            return batch, scored, float(scores.result["micro_batch_floor"]["k3"] or 0.0)
+    return None
+
+
+def _of_each_trainer(folder: Path, sampling: Semantics, trainer: Semantics) -> Iterator[Scores]:
+    """Yield what each trainer of the run scored under the meanings of this request, all its cells together."""
+    by_trainer: dict[str, Scores] = {}
+    for path in sorted((folder / CELL_FOLDERS).glob("*/scores.npz")):
+        job, result = (_read(path.with_name(name)) for name in ("job.json", "result.json"))
+        settings = TrainerSettings(dtype=str(job.get("dtype")), head_dtype=str(job.get("head_dtype")))
+        request = LoggedRequest(settings, _as_sampling(sampling), trainer)
+        if not result.get("micro_batch_floor") or not _is_of(job, request):
+            continue
+        work = ScoringBatch(request)
+        for sequence in job["sequences"]:
+            work.add(sequence["prompt_token_ids"], sequence["token_ids"])
+        scores, name = read_scores(path.parent, work, result), repr(settings)
+        by_trainer[name] = by_trainer[name].joined(scores) if name in by_trainer else scores
+    yield from by_trainer.values()
+
+
+def _is_of(job: Mapping[str, Any], request: LoggedRequest) -> bool:
+    """Return whether a job scored these candidates, for this trainer."""
+    train = request.train
+    wanted = {
+        "temperature": train.temperature,
+        "top_k": train.top_k,
+        "top_p": train.top_p,
+        "min_p": train.min_p,
+        "candidates": [candidate.as_job() for candidate in request.candidates],
+        "nucleus_grid": NUCLEUS,
+        "top_k_grid": TOP_K,
+        "min_p_grid": MIN_P,
+    }
+    written = json.loads(json.dumps(wanted))
+    return bool({name: job.get(name) for name in written} == written)
+
+
+def _as_sampling(sampling: Semantics) -> dict[str, Any]:
+    return {name: value for name, value in sampling.as_job().items() if name != "name"}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -47,7 +47,9 @@ def test_one_sequence_convicts_nobody_however_long_it_is():
 
 
 def test_above_it_the_same_cause_is_named():
-    assert "bos" in judged(excess(30, 2, 40)).names
+    batch = excess(30, 2, 40)
+    # No prefix was cached: nothing else fits.
+    assert "bos" in judged(with_columns(batch, cached_tokens=np.zeros(batch.tokens))).names
 
 
 def test_what_lacks_is_counted_in_prompts_sequences_and_tokens():

@@ -21,6 +21,7 @@ from dataclasses import replace
 
 from scipy.special import log_ndtr
 
+from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.from_siblings import SAME_STEP, Siblings, keeps_odds, smallest_of
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
@@ -145,7 +146,8 @@ def _convicted(figures: LoggedFigures, requested: Semantics, shifted: bool) -> K
             return Kind.FEW_BIASED
         return Kind.UNEXPLAINED_BIAS if figures.shift is None else Kind.UNEXPLAINED_SHIFT
     if sharp is not None and sharp.convicts(TEMPERATURE_EFFECT, ALPHA):
-        return Kind.HIDDEN_SAMPLING
+        # A report as far from the trainer as the tokens are is theirs: the mean ratio above does not leave 1.
+        return Kind.TRAINER if figures.recomputed else Kind.HIDDEN_SAMPLING
     return None
 
 
@@ -183,6 +185,7 @@ def _open(figures: LoggedFigures) -> Kind:
         Kind.FEW: figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES,
         Kind.AGREE: unbiased and (_as_sharp(figures) or _same_siblings(figures)),
         Kind.WIDE: figures.ratio is not None and (ratio is None or ratio > LARGEST_MEAN_RATIO),
+        Kind.COPIED: figures.siblings is not None and Broken.COPIES in figures.siblings.broken,
         Kind.LEANING: bool(figures.off),
         Kind.UNTOLD: untold or cut or (shifted is not None and shifted > LARGEST_SHIFTED),
     }

@@ -61,6 +61,7 @@ class Kind(StrEnum):
     WIDE = "nothing convicts, and the interval of the mean ratio is too wide to acquit"
     UNTOLD = "nothing convicts, and too few tokens tell what they were drawn from"
     LEANING = "nothing convicts, and a figure is off that is too unsure to name anything by"
+    COPIED = "samples of a prompt are the same: greedy sampling under any report, or copied rows"
     NOTHING = "nothing found, up to limits of detection"
     FEW = "nothing convicts, on too few tokens to acquit"
     NO_TOKENS = "there are no tokens"
@@ -74,13 +75,26 @@ class Kind(StrEnum):
             return Verdict.NOTHING_FOUND
         if self is Kind.NO_TOKENS:
             return Verdict.NOT_TESTED
-        open_kinds = {Kind.BETTER_FIT, Kind.FEW_BIASED, Kind.HANGING, Kind.WIDE, Kind.UNTOLD, Kind.LEANING, Kind.FEW}
-        return Verdict.INCONCLUSIVE if self in open_kinds else Verdict.MISMATCH
+        return Verdict.INCONCLUSIVE if self in OPEN_KINDS else Verdict.MISMATCH
 
     @property
     def dishonest(self) -> bool:
         """Whether the report is not of what the tokens were drawn from."""
         return self in {Kind.RAW_REPORT, Kind.OTHER_REPORT}
+
+
+OPEN_KINDS = frozenset(
+    {
+        Kind.BETTER_FIT,
+        Kind.FEW_BIASED,
+        Kind.HANGING,
+        Kind.WIDE,
+        Kind.UNTOLD,
+        Kind.COPIED,
+        Kind.LEANING,
+        Kind.FEW,
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)

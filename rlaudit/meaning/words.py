@@ -271,13 +271,33 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case _:
             assert figures.sharp is not None
             step = figures.sharp.inverse_step
+            cause, following = CAUSES[meaning.kind]
             return Conclusion(
-                "hidden sampling parameters",
+                cause,
                 f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as if sampled at "
                 f"{1 / max(0.1, 1 + step):.2f} times its temperature: another one, or a filter unknown to it",
                 "the same test on tokens sampled with every sampling parameter written out (generation_config=vllm)",
-                "score a sample with --score MODEL: its support tests tell temperature and filters apart",
+                following
+                if meaning.kind is Kind.TRAINER
+                else "score a sample with --score MODEL: its support tests tell temperature and filters apart",
             )
+
+
+def _off(kind: Kind, figures: LoggedFigures, size: str) -> Conclusion:
+    if kind is Kind.COPIED:
+        return Conclusion(
+            None,
+            "samples of a prompt are the same, token by token: a greedy sampler, whatever it reports, or rows that were "
+            f"copied ({size})",
+            next="sample without one seed for all, or leave the copies out",
+        )
+    off = " and ".join(figures.off)
+    return Conclusion(
+        None,
+        f"nothing is named, and {off} {'is' if len(figures.off) == 1 else 'are'} off by more than chance "
+        f"explains in one of twenty logs ({size})",
+        next=f"{_twice(figures)} settle it: a cause is named then, or the figure falls back",
+    )
 
 
 def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
@@ -294,14 +314,8 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             )
         case Kind.HANGING:
             return Conclusion(None, hanging(figures.hanging), next=f"{_twice(figures)} settle it")
-        case Kind.LEANING:
-            off = " and ".join(figures.off)
-            return Conclusion(
-                None,
-                f"nothing is named, and {off} {'is' if len(figures.off) == 1 else 'are'} off by more than chance "
-                f"explains in one of twenty logs ({size})",
-                next=f"{_twice(figures)} settle it: a cause is named then, or the figure falls back",
-            )
+        case Kind.COPIED | Kind.LEANING:
+            return _off(meaning.kind, figures, size)
         case Kind.FEW | Kind.WIDE | Kind.UNTOLD:
             return _too_little(figures, size)
         case Kind.NOTHING:

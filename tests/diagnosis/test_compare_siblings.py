@@ -81,6 +81,13 @@ def test_samples_that_are_no_siblings_show_nothing_and_the_report_says_why():
     assert Broken.OTHER_CONTEXTS.value in found.layers[0].evidence
 
 
+def test_copies_may_be_a_greedy_sampler_and_show_nothing_to_pass():
+    batch = tree(np.random.default_rng(3), 192, 1, sampler=HONEST, report=HONEST, trainer=HONEST, noise=1e-3)
+    four = batch.take(np.repeat(np.arange(batch.sequences), 4))
+    found = compare([four], RAW, RAW, FAST)
+    assert (found.meaning.kind, found.verdicts[0]) == (Kind.COPIED, Verdict.INCONCLUSIVE)
+
+
 def test_two_samples_of_other_prompts_say_nothing():
     batch = tree(np.random.default_rng(5), 400, 1, sampler=HONEST, report=HONEST, noise=1e-3)
     assert compare([batch], RAW, RAW, FAST).evidence.siblings is None

@@ -112,6 +112,11 @@ def test_a_hidden_filter_shows_against_the_trainers_entropy():
     assert (found.verdicts[0], found.layers[0].cause) == (Verdict.MISMATCH, "hidden sampling parameters")
 
 
+def test_entropies_that_tokens_do_not_fit_show_the_trainer_where_the_report_is_as_far_from_it():
+    found = compared(logged(temperature=0.8, trainer_at=1.0, noise=1e-3), Semantics(0.8))
+    assert found.layers[0].cause == "the trainer recomputes another temperature or filter"
+
+
 def test_sampled_logprobs_alone_match_nothing_and_say_what_they_cannot_tell():
     found = compared(logged(noise=1e-4, entropy=False))
     assert found.verdicts[:2] == (Verdict.NOTHING_FOUND, Verdict.MATCH)

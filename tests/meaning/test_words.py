@@ -17,7 +17,16 @@ from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
 
 COOL = Semantics(0.7)
-OPEN_KINDS = (Kind.BETTER_FIT, Kind.FEW_BIASED, Kind.HANGING, Kind.WIDE, Kind.UNTOLD, Kind.LEANING, Kind.FEW)
+OPEN_KINDS = (
+    Kind.BETTER_FIT,
+    Kind.FEW_BIASED,
+    Kind.HANGING,
+    Kind.WIDE,
+    Kind.UNTOLD,
+    Kind.COPIED,
+    Kind.LEANING,
+    Kind.FEW,
+)
 TOO_LITTLE = {Kind.WIDE, Kind.UNTOLD, Kind.FEW}
 TESTED = SemanticTest(WhichTest.MEAN_RATIO, -0.7, 0.001, "mean ratio - 1", False, leans=True)
 SCORED = ScoredFigures(

@@ -15,8 +15,9 @@ from rlaudit.tokens.token_batch import TokenBatch
 FEWEST = 8
 # Beyond what engines differ by at one token, and below what an unsampled end of sequence costs.
 LAST_TOKEN_NATS, ORDINARY_NATS = 1.0, 0.3
-# It is the rule for last tokens, and the exception for all others: a shift of sure tokens leaves most of them near.
-MOST, EXCEPTION = 0.5, 0.1
+# It is the rule for last tokens, and the exception for all others: a penalty or a bias moves an end of sequence by as
+# much, and others with it.
+MOST, EXCEPTION = 0.5, 0.02
 
 
 def look(batch: TokenBatch) -> Iterator[Finding]:

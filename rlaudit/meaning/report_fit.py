@@ -152,10 +152,13 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
         under_T = scored.logprobs_under(candidate)
         assert under_T is not None
         losses_PC[:, place] = scored.per_cluster(losses(under_T))
-    best = candidates[int(np.argmin(losses_PC.sum(axis=0)))]
-    if best.plain:
-        best = refined_temperature(scored, best, cost_of)
-    explained_T = scored.logprobs_under(best)
+    order = [candidates[place] for place in np.argsort(losses_PC.sum(axis=0), kind="stable").tolist()]
+    # Temperatures between those that are tried come before a filter that only correlates with them.
+    plain = next(candidate for candidate in order if candidate.plain)
+    meanings = (refined_temperature(scored, plain, cost_of), order[0])
+    explained = [scored.logprobs_under(meaning) for meaning in meanings]
+    costs = [np.inf if logprobs_T is None else cost_of(logprobs_T) for logprobs_T in explained]
+    best, explained_T = meanings[int(np.argmin(costs))], explained[int(np.argmin(costs))]
     assert explained_T is not None
     loss_T = losses(explained_T)
     trainer_loss_T = losses(scored.trainer_logprobs_T)

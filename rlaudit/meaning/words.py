@@ -287,8 +287,8 @@ def _off(kind: Kind, figures: LoggedFigures, size: str) -> Conclusion:
     if kind is Kind.COPIED:
         return Conclusion(
             None,
-            "samples of a prompt are the same, token by token: a greedy sampler, whatever it reports, or rows that were "
-            f"copied ({size})",
+            "samples of a prompt are the same, token by token: a greedy sampler, whatever it reports, or copied rows "
+            f"({size})",
             next="sample without one seed for all, or leave the copies out",
         )
     off = " and ".join(figures.off)

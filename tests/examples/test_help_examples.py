@@ -6,7 +6,7 @@ from rlaudit.cli.commands import COMMANDS
 from rlaudit.cli.examples import EXAMPLES
 
 # Files that have something to find, and logs that acquit nobody; everything else ends with 0.
-EXIT_CODES = {"inspect": 1, "report": 1, "diagnose": 1, "compare": 3}
+EXIT_CODES = {"inspect": 1, "report": 1, "diagnose": 1, "compare": 0}
 LINES = [line for command in COMMANDS for line in EXAMPLES[command]]
 
 

@@ -60,7 +60,7 @@ class Judgement:
     falsifier: str
     next: str
     # What fits a mismatch that is not explained, or the rest of one: none of these was told from the others.
-    fits: Sequence[str] = ()
+    fits: Sequence[str] | None = None
 
 
 def judged_as(
@@ -79,7 +79,7 @@ def judged_as(
     fits: what fits and was not told apart.
     """
     cause = words or " and ".join(causes) or None
-    return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following, fits)
+    return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following, fits or None)
 
 
 def untested(layer: Layer, because: str, following: str = "") -> Judgement:

@@ -84,7 +84,7 @@ class Ambiguous:
 
     name: str
     signature: Signature
-    # The rivals, and the cause itself if it fits as well.
+    # The cause and its rivals.
     fits: tuple[str, ...]
     # The experiments, or columns to log, that settle which it is.
     tells: tuple[str, ...]
@@ -392,10 +392,8 @@ class _Case:
 
 
 def _ambiguous(name: str, signature: Signature, rivals: Sequence[Rival]) -> Ambiguous:
-    fits = [rival.name for rival in rivals]
-    if any(rival.either for rival in rivals):
-        fits.insert(0, name)
-    return Ambiguous(name, signature, tuple(fits), tuple(rival.tells for rival in rivals))
+    fits = (name, *(rival.name for rival in rivals))
+    return Ambiguous(name, signature, fits, tuple(rival.tells for rival in rivals))
 
 
 def holm_adjusted(p_values: Mapping[str, float]) -> dict[str, float]:

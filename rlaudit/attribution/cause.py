@@ -67,8 +67,6 @@ class Rival:
     fits: Callable[[TokenEvidence], bool]
     # The experiment, or the column to log, that settles which it is.
     tells: str
-    # Whether the cause fits as well then.
-    either: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,7 +73,6 @@ RIVALS = (
         stale_prefix_kv.NAME,
         _may_be_cached,
         "log cached_tokens of sequences with and without a cached prefix, or reset the prefix cache at every update",
-        either=True,
     ),
     Rival(TRAINER_TEMPERATURE, follows_temperature, "log trainer_entropy, or score a sample with --score MODEL"),
     Rival(

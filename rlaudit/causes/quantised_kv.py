@@ -102,7 +102,6 @@ RIVALS = (
         "rounding of logits that grow",
         _sharpens,
         "sample once with kv_cache_dtype=auto: rounding stays, the error of a quantised cache goes",
-        either=True,
     ),
 )
 

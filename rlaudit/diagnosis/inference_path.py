@@ -106,7 +106,7 @@ def say_path(
     )
     judgement = _say(path, distance, attribution, semantic, evidence)
     if judgement.verdict is Verdict.MISMATCH:
-        judgement = replace(judgement, fits=attribution.fits)
+        judgement = replace(judgement, fits=attribution.fits or None)
     return _with_weights(judgement, path, weights)
 
 

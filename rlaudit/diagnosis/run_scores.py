@@ -82,7 +82,7 @@ def _is_of(job: Mapping[str, Any], request: LoggedRequest) -> bool:
         "top_k_grid": TOP_K,
         "min_p_grid": MIN_P,
     }
-    written = json.loads(json.dumps(wanted))
+    written = parse_json(json.dumps(wanted))
     return bool({name: job.get(name) for name in written} == written)
 
 

@@ -26,7 +26,7 @@ from rlaudit.statistics.resample import LEVEL, REACH
 LEFT_OUT = 1.2
 # Raw logprobs at T=.9, top-p .95 or top-k 20 that is not replayed move the mean ratio by more (TRL 7269: .965).
 LARGEST_MEAN_RATIO = 0.02
-# Of 1/T. The trade: samplers that nobody meant are at T .6 to .8, or at a top-p that sharpens as much; 64 prompts x 8
+# Of 1/T. The trade: samplers that were not meant are at T .6 to .8, or at a top-p that sharpens as much; 64 prompts x 8
 # samples reach it without entropies where samples part early.
 LARGEST_STEP = 0.3
 # Of the mass that a filter takes, if no entropy shows it. The trade: tokens that no other sample drew count as cut, so

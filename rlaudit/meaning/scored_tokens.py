@@ -174,7 +174,9 @@ class ScoredTokens:
         """The plain candidate that is the trainer's; None if it filters."""
         columns = zip(self.candidates, self.candidate_logprobs_TC.T, strict=True)
         trainer_T = self.trainer_logprobs_T
-        return next((one for one, under_T in columns if one.plain and np.allclose(under_T, trainer_T)), None)
+        return next(
+            (meaning for meaning, under_T in columns if meaning.plain and np.allclose(under_T, trainer_T)), None
+        )
 
     def _filtered(self, semantics: Semantics) -> Floats | None:
         if semantics not in self.filters:

@@ -287,7 +287,7 @@ def _off(kind: Kind, figures: LoggedFigures, size: str) -> Conclusion:
     if kind is Kind.COPIED:
         return Conclusion(
             None,
-            "samples of a prompt are the same, token by token: a greedy sampler, whatever it reports, or copied rows "
+            "samples of a prompt are the same, token by token: a greedy sampler under any report, or copied rows "
             f"({size})",
             next="sample without one seed for all, or leave the copies out",
         )

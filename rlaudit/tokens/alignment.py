@@ -160,8 +160,8 @@ class AlignmentReport:
         with the same few tokens. Rows that are too short to be found elsewhere, or at a far lag, are as those found.
         """
         unrelated, other = self._count(Misalignment.UNRELATED), self._count(Misalignment.RETOKENISED)
-        found = max((Misalignment.SWAPPED, Misalignment.OFF_BY_ONE), key=self._count)
-        rows = found if self._count(found) > BY_CHANCE * (self._count(found) + unrelated) else Misalignment.UNRELATED
+        placed = max((Misalignment.SWAPPED, Misalignment.OFF_BY_ONE), key=self._count)
+        rows = placed if self._count(placed) > BY_CHANCE * (self._count(placed) + unrelated) else Misalignment.UNRELATED
         if other_tokens is not Misalignment.RETOKENISED:
             return {Misalignment.UNRELATED: rows}
         if other > BY_CHANCE * (other + unrelated):

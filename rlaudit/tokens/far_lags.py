@@ -27,17 +27,17 @@ def with_far_lags(paths: Sequence[list[Stretch]], part: TokenBatch, unrelated: f
 
     A sequence that is apart is tried as a whole first: its ends have no counterpart, and agree with none by chance.
     """
-    found: Counter[int] = Counter()
+    seen: Counter[int] = Counter()
     tried, shifted = 0, []
     for place, path in enumerate(paths):
         whole = _whole(path)
         lost = [stretch for stretch in path if stretch.lag is None and stretch.tokens >= FEWEST_LOST]
         apart = whole.cost_unshifted >= LOST_SHARE * unrelated
-        lags = FAR if tried < TRIED_IN_FULL else tuple(found)
+        lags = FAR if tried < TRIED_IN_FULL else tuple(seen)
         tried += bool(lost) or apart
         at_lag = _at_far_lag(whole, part, place, lags) if apart else None
         moved = [at_lag] if at_lag else [s if s not in lost else _at_far_lag(s, part, place, lags) or s for s in path]
-        found.update(stretch.lag for stretch in moved if stretch.lag in FAR)
+        seen.update(stretch.lag for stretch in moved if stretch.lag in FAR)
         shifted.append(moved)
     return shifted
 

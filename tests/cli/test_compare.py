@@ -239,8 +239,8 @@ def test_todays_log_is_the_floor_above_which_rounding_has_a_name(tmp_path):
 
 
 def test_a_log_that_is_off_itself_is_no_floor(tmp_path):
-    today = written(tmp_path / "today.jsonl", rounded(0.2))
-    path = written(tmp_path / "new.jsonl", rounded(0.2, seed=1))
+    today = written(tmp_path / "today.jsonl", rounded(0.4))
+    path = written(tmp_path / "new.jsonl", rounded(0.4, seed=1))
     assert compared(path, "--before", str(today))[1]["comparisons"][-1]["attribution"]["floor_k2"] is None
 
 

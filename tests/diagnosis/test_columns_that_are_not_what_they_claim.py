@@ -52,7 +52,7 @@ def test_forced_words_are_left_out_and_the_rest_is_judged(sharper):
 
 def test_entropies_that_were_never_filled_show_nothing():
     found = compared(with_columns(logged(noise=0.01), trainer_entropy=np.zeros(3200)))
-    assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    assert found.verdicts[0] is Verdict.NOTHING_FOUND
     assert found.meaning.figures.sharp is None
 
 

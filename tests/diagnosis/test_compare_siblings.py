@@ -101,5 +101,5 @@ def test_a_temperature_is_named_only_if_the_log_ratio_follows_the_logprobs(apart
     found = compare([replace(batch, trainer_logprobs_T=trainer_T)], RAW, RAW, FAST)
     semantic = found.layers[0]
     assert (found.meaning.kind, semantic.verdict) == (kind, Verdict.MISMATCH)
-    assert semantic.fits == (("trainer-temperature", "wrong-weights") if kind is Kind.OFF_TRAINER else ())
+    assert semantic.fits == (("trainer-temperature", "wrong-weights") if kind is Kind.OFF_TRAINER else None)
     assert bool(semantic.causes) == (kind is Kind.TRAINER)

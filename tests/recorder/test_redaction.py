@@ -209,15 +209,23 @@ def test_compare_has_the_figures_of_the_unredacted_recording(world: World, tmp_p
     reports = [compared(folder, tmp_path) for folder in (plain, redacted)]
     shown = [without_paths(report, folder) for report, folder in zip(reports, (plain, redacted), strict=True)]
     untested = [not_tested(report) for report in shown]
-    # Which token came twice is not known any more; what else there is to test, is.
-    assert untested[1] - untested[0] <= {"penalty"}
-    for part in ("comparisons", "token_figures", "effects"):
+    # Which token came twice is not known any more, nor whether a penalty fits; what else there is to test, is.
+    assert untested[1] - untested[0] <= {"penalty", "quantised-kv"}
+    for part in ("token_figures", "effects"):
         assert shown[0][part] == shown[1][part]
-    assert [(one["verdict"], one["cause"], one["because"]) for one in shown[0]["layers"]] == [
-        (one["verdict"], one["cause"], one["because"]) for one in shown[1]["layers"]
-    ]
+    assert [figures_of(report) for report in shown[:1]] == [figures_of(report) for report in shown[1:]]
+    assert [one["cause"] for one in shown[0]["layers"]] == [one["cause"] for one in shown[1]["layers"]]
     (said,) = set(shown[1]["not_seen"]) - set(shown[0]["not_seen"])
     assert "--redact" in said
+
+
+def figures_of(report: Any) -> list[dict[str, Any]]:
+    """Return what was measured.
+
+    Whether completions lack their end token is not known of hashed ids, and with it what samples of a prompt show.
+    """
+    told = {"limits", "layers", "objective"}
+    return [{name: value for name, value in one.items() if name not in told} for one in report["comparisons"]]
 
 
 def not_tested(report: Any) -> set[str]:

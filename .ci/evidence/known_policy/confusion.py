@@ -9,10 +9,9 @@ from evidence.selftest.confusion import Target
 from evidence.selftest.document import reported_target
 from evidence.selftest.matrix import Cell, Matrix
 
-# What these worlds have to reach. Wrong verdicts are where they were found on 2026-11-29, before issue 49, which wants
-# less than one in a hundred.
-MOST_WRONG = 0.13
-TOP_RECALL, MIDDLE_RECALL, HONEST_PASSED = 0.9, 0.75, 0.0
+# What these worlds have to reach: where they are. Less than one wrong verdict in a hundred is wanted.
+MOST_WRONG, HONEST_WRONG = 0.06, 0.01
+TOP_RECALL, MIDDLE_RECALL, HONEST_PASSED = 0.8, 0.8, 0.75
 NAMES_OF_CAUSES = frozenset(one.name for one in CAUSES)
 
 
@@ -28,7 +27,7 @@ def targets_of(trials: Sequence[Trial]) -> tuple[Target, ...]:
         ("right at the middle dose", middle, sum(one.right for one in middle), MIDDLE_RECALL, False),
         ("top doses that end with 0", top, sum(one.exit_code == 0 for one in top), 0.0, True),
         ("a wrong verdict of a fault", faulty, sum(one.wrong for one in faulty), MOST_WRONG, True),
-        ("honest logs called a mismatch", honest, sum(one.wrong for one in honest), MOST_WRONG, True),
+        ("honest logs called a mismatch", honest, sum(one.wrong for one in honest), HONEST_WRONG, True),
         ("honest logs that end with 0", honest, len(passed), HONEST_PASSED, False),
     )
     return tuple(

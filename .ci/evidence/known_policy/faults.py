@@ -407,7 +407,7 @@ LOOK_ALIKES = (
     Fault("one stale replica", OF_ALL, (0.03, 0.1, 0.5), stale_replica, fits=OTHER_WEIGHTS),
     Fault("stale prefix of all", OF_WEIGHTS, PARTS, stale_prefix_of_all, fits={"stale-prefix-kv"}),
     Fault("edges of blocks", "noise {:g}", NOISES, noisy(at_edges), fits={"chunk-boundary"}),
-    semantic("shifted by four", OF_ALL, SHARES, off_by(4)),
+    semantic("shifted by four", OF_ALL, SHARES, off_by(4), fits={"off-by-one"}),
     semantic("tool output with true logprobs", OF_ALL, SHARES, forced_words(None), fits={"placed-logprobs"}),
     semantic(
         "id dropped after resume",

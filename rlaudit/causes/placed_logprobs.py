@@ -48,16 +48,14 @@ def signature(evidence: TokenEvidence) -> Outcome:
     far = evidence.alignment.far.tokens
     most, number, side = evidence.alignment.far.most()
     count = most.tokens
-    low, high = proportion_interval(count, max(far, 1))
-    return Signature(
-        p_value=max(float(bdtrc(count - 1, far, SHARE_BY_CHANCE)), math.ulp(0.0)) if count else 1.0,
-        effect=count / max(far, 1),
-        low=low,
-        high=high,
-        effect_of="tokens more than a nat apart",
-        large=count >= FEWEST and most.sequences >= FEWEST_SEQUENCES and count >= LEAST_SHARE_OF_FAR * far,
-        because=f"{count} of the {far} tokens that are more than a nat apart have the {side} logprob {number:g}: it "
-        "was put in, as for the tokens of a tool, a template or padding, or as a bound",
+    return _share(
+        count,
+        far,
+        most.sequences,
+        LEAST_SHARE_OF_FAR,
+        "tokens more than a nat apart",
+        f"{count} of the {far} tokens that are more than a nat apart have the {side} logprob {number:g}: it was put "
+        "in, as for the tokens of a tool, a template or padding, or as a bound",
     )
 
 
@@ -69,17 +67,29 @@ def _floored(evidence: TokenEvidence, side: str) -> Signature:
     below_T = others_T < floor - FAR
     below, sequences = int(below_T.sum()), len(np.unique(evidence.sequence_T[below_T]))
     held = int((below_T & (ours_T < floor + ABOVE_A_FLOOR)).sum())
-    low, high = proportion_interval(held, max(below, 1))
+    return _share(
+        held,
+        below,
+        sequences,
+        LEAST_SHARE_AT_A_FLOOR,
+        "tokens below a floor",
+        f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that the "
+        f"other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a bound, as of a clip or "
+        f"log(p + {math.exp(floor):.1g}); log it without",
+    )
+
+
+def _share(count: int, total: int, sequences: int, least: float, effect_of: str, because: str) -> Signature:
+    """Return a share of tokens as a signature, large from `least` on in enough tokens and sequences."""
+    low, high = proportion_interval(count, max(total, 1))
     return Signature(
-        p_value=max(float(bdtrc(held - 1, below, SHARE_BY_CHANCE)), math.ulp(0.0)) if held else 1.0,
-        effect=held / max(below, 1),
+        p_value=max(float(bdtrc(count - 1, total, SHARE_BY_CHANCE)), math.ulp(0.0)) if count else 1.0,
+        effect=count / max(total, 1),
         low=low,
         high=high,
-        effect_of="tokens below a floor",
-        large=below >= FEWEST and sequences >= FEWEST_SEQUENCES and held >= LEAST_SHARE_AT_A_FLOOR * below,
-        because=f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that "
-        f"the other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a bound, as of a clip or "
-        f"log(p + {math.exp(floor):.1g}); log it without",
+        effect_of=effect_of,
+        large=count >= FEWEST and sequences >= FEWEST_SEQUENCES and count >= least * total,
+        because=because,
     )
 
 

@@ -29,7 +29,14 @@ from rlaudit.laboratory.fit import refuse_what_cannot_fit, trainer_need
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import ready_environment, tokenize_cell
-from rlaudit.laboratory.scoring import Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
+from rlaudit.laboratory.scoring import (
+    Scores,
+    ScoringBatch,
+    ScoringRequest,
+    SequenceKey,
+    read_scores,
+    scoring_cell,
+)
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
@@ -90,23 +97,28 @@ def score(
         work.add(prompt, ids)
         keys.append((prompt, ids))
     scores = _scores(work, scorer, setup, progress)
-    scored = ScoredTokens.from_scores(
-        scores.arrays,
-        scores.rows_of(keys),
-        batch.lengths_S,
-        batch.rollout_logprobs_T,
-        batch.prompt_S,
-        request.candidates,
-        lists_are_cut(batch),
-    )
-    floor = float(scores.result["micro_batch_floor"]["k3"] or 0.0)
+    scored, floor = scored_tokens(batch, scores, keys)
     missing_T = np.isnan(batch.trainer_logprobs_T)
     trainer_T = np.where(missing_T, scored.trainer_logprobs_T, batch.trainer_logprobs_T)
     columns = {"trainer_entropy": scored.entropy_T, **batch.token_columns}
     return replace(batch, trainer_logprobs_T=trainer_T, token_columns=columns), scored, floor
 
 
-def lists_are_cut(batch: TokenBatch) -> bool:
+def scored_tokens(batch: TokenBatch, scores: Scores, keys: Sequence[SequenceKey]) -> tuple[ScoredTokens, float]:
+    """Return the scores of a batch, and the trainer's floor (k3, nats). keys: prompt and tokens of each sequence."""
+    scored = ScoredTokens.from_scores(
+        scores.arrays,
+        scores.rows_of(keys),
+        batch.lengths_S,
+        batch.rollout_logprobs_T,
+        batch.prompt_S,
+        scores.batch.request.candidates,
+        _lists_are_cut(batch),
+    )
+    return scored, float(scores.result["micro_batch_floor"]["k3"] or 0.0)
+
+
+def _lists_are_cut(batch: TokenBatch) -> bool:
     """Return whether the engine lists a token without any probability: a filter took it away, padding has no id."""
     ids_TK, logprobs_TK = batch.rollout_top_ids_TK, batch.rollout_top_logprobs_TK
     return ids_TK is not None and logprobs_TK is not None and bool(((ids_TK >= 0) & np.isneginf(logprobs_TK)).any())

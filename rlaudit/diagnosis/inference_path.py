@@ -157,7 +157,7 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     """Say that rounding may have made it, of an ordinary size or of one that is usual for some engines."""
     usual = distance.usual
     assert usual is not None
-    moved = f"{_clipped(distance)}"
+    moved = _clipped(distance)
     if path.decided is Decided.ORDINARY:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {usual.dtype} engine (up to "

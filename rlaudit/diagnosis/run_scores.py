@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.diagnosis.compare_scored import LoggedRequest, lists_are_cut
+from rlaudit.diagnosis.compare_scored import LoggedRequest, scored_tokens
 from rlaudit.diagnosis.evidence import Scored
 from rlaudit.laboratory.run_folder import CELL_FOLDERS
 from rlaudit.laboratory.scoring import Scores, ScoringBatch, read_scores
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics
-from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.parse_json import parse_json
 from rlaudit.tokens.token_batch import TokenBatch
 
@@ -38,17 +37,9 @@ def scores_of_run(batch: TokenBatch, folder: Path, sampling: Semantics, trainer:
     for scores in _of_each_trainer(folder, sampling, trainer):
         if not scores.batch.sequences.keys() >= set(keys):
             continue
-        scored = ScoredTokens.from_scores(
-            scores.arrays,
-            scores.rows_of(keys),
-            batch.lengths_S,
-            batch.rollout_logprobs_T,
-            batch.prompt_S,
-            scores.batch.request.candidates,
-            lists_are_cut(batch),
-        )
+        scored, floor = scored_tokens(batch, scores, keys)
         if np.allclose(scored.trainer_logprobs_T, batch.trainer_logprobs_T, rtol=0.0, atol=SAME_NATS):
-            return batch, scored, float(scores.result["micro_batch_floor"]["k3"] or 0.0)
+            return batch, scored, floor
     return None
 
 

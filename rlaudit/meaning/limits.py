@@ -2,7 +2,8 @@
 
 A limit is the deviation at which half of such logs get a verdict: the least effect that its test names, or, if that is
 larger, what the test's interval and its level make of it. It comes from the interval that names the cause. At 1.5 times
-the limit 95 of 100 logs get the verdict, at half of it few (`limits_of_detection` of the evidence plants both).
+the limit nearly all logs get the verdict, at half of it few (`limits_of_detection` of the evidence plants both: 40
+of 40 and none).
 
 "Nothing found" is earned, for every figure that the columns have, where the limit is at most what matters most often
 (LARGEST_*) and the figure itself is not off. Sixteen prompts in 64 sequences can earn it; of 64 prompts x 8 samples and

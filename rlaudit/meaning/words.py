@@ -61,8 +61,11 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
     if isinstance(figures, LoggedFigures):
         if figures.ratio is None:
             return (NO_TRAINER,)
-        blind = figures.sharp is None and figures.temperature is None
         chosen = (CHOSEN,) if meaning.kind in {Kind.HIDDEN_FILTER, Kind.HIDDEN_SAMPLING} else ()
+        # Samples of a prompt show temperatures and filters, up to limits.
+        if figures.limits.mass is not None:
+            return (*chosen, *(figures.limits.cannot_show or CANNOT_TELL[1:]))
+        blind = figures.sharp is None and figures.temperature is None
         unseen_here = (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
         return (*chosen, *figures.limits.cannot_show, *unseen_here)
     if meaning.kind is Kind.NO_TOKENS:

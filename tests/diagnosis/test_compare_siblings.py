@@ -13,6 +13,7 @@ from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.from_siblings import prompts_needed
 from rlaudit.meaning.meaning import Kind
+from rlaudit.meaning.words import NOT_WITHOUT
 
 FAST = CompareSettings(replicates=200)
 AT_07 = Semantics(temperature=0.7)
@@ -38,6 +39,8 @@ def test_an_honest_log_matches():
     kind, found = said(HONEST, HONEST, HONEST, prompts=512)
     assert kind is Kind.AGREE
     assert found.verdicts[0] is Verdict.MATCH
+    # Samples of a prompt show it.
+    assert NOT_WITHOUT not in found.not_seen
 
 
 def test_too_few_samples_acquit_nobody_and_it_is_known_how_many_would():

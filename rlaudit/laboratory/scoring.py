@@ -210,7 +210,7 @@ def trainer_identity(environment: Environment) -> dict[str, Any]:
 
 def read_scores(directory: Path, batch: ScoringBatch, result: Mapping[str, Any]) -> Scores:
     """Return the scores of a finished scoring cell."""
-    with np.load(directory / "scores.npz", allow_pickle=False) as stored:
+    with (directory / "scores.npz").open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return Scores(batch, {name: stored[name] for name in stored.files}, result)
 
 

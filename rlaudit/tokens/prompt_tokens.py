@@ -55,7 +55,7 @@ def _beside(path: Path, wanted: set[str], faults: Faults) -> dict[str, Mapping[s
 
 
 def _of_run(folder: Path) -> dict[str, Column]:
-    """Return the ids of a run's prompts, which are numbered; {} outside a run, or if its cells do not agree."""
+    """Return the ids of a run's prompts, which are numbered; {} outside a run, or if its cells do not agree or hold no ids."""
     prompts = []
     for path in sorted(folder.glob("cells/*/result.json")):
         try:
@@ -68,7 +68,10 @@ def _of_run(folder: Path) -> dict[str, Column]:
             prompts.append(ids)
     if len(prompts) != 1:
         return {}
-    return {str(number): np.array(ids, dtype=np.int64) for number, ids in enumerate(prompts[0])}
+    try:
+        return {str(number): np.array(ids, dtype=np.int64) for number, ids in enumerate(prompts[0])}
+    except (TypeError, ValueError, OverflowError):  # an edited file
+        return {}
 
 
 def _for_each(names: list[str], by_name: Mapping[str, Any]) -> Column | None:

@@ -54,7 +54,9 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _break(path: Path, random: Random) -> None:
-    """Break one file, in its own syntax where it has one."""
+    """Break one file, in its own syntax where it has one; what is no file any more (a pipe, /dev/zero) stays."""
+    if not path.is_file():
+        return
     if random.random() < 0.1:
         random.choice(_INSTEAD)(path)
         return

@@ -94,7 +94,7 @@ def read_seal(folder: Path, of: str | None = None) -> Seal | Damage:
         seal = _seal(parse_json(path.read_bytes()))
     except OSError as error:
         return Damage(path, f"cannot be read: {error.strerror}")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return Damage(path, "was cut off or altered")
     if of is not None and seal.of != of:
         return Damage(path, f"belongs to {seal.of} and not to {of}")

@@ -55,7 +55,7 @@ def _beside(path: Path, wanted: set[str], faults: Faults) -> dict[str, Mapping[s
 
 
 def _of_run(folder: Path) -> dict[str, Column]:
-    """Return the ids of a run's prompts, which are numbered; {} outside a run, or if its cells do not agree or hold no ids."""
+    """Return the ids of a run's prompts, which are numbered; {} outside a run, or if its cells do not hold the same."""
     prompts = []
     for path in sorted(folder.glob("cells/*/result.json")):
         try:

@@ -1,4 +1,4 @@
-"""How much a finding counts."""
+"""How much a finding counts, and which findings do."""
 
 from enum import StrEnum
 
@@ -16,3 +16,10 @@ class Severity(StrEnum):
     def rank(self) -> int:
         """0 for a note, 2 for an error."""
         return list(Severity).index(self)
+
+
+class FailFor(StrEnum):
+    """What --fail-on counts. move: what a move brings. state: also what is so today already."""
+
+    MOVE = "move"
+    STATE = "state"

@@ -8,6 +8,8 @@ import pytest
 
 # Before numpy is imported: on a busy machine its threads wait for each other, and the small matrices here gain nothing.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# What an inspection says of a hub id does not depend on what this user has fetched.
+os.environ.setdefault("HF_HUB_CACHE", str(Path(__file__).parent / "no-hub"))
 
 from hypothesis import HealthCheck, settings
 from laboratories import Laboratory, Signpost, build_engine_cache, laboratory_in

@@ -168,10 +168,8 @@ def rule_of(advisory: Advisory) -> Rule:
         """Yield a finding if every condition holds in the release after the move."""
         if advisory.undecided(audit.after) != ():
             return
-        already = audit.migrates and advisory.undecided(audit.before) == ()
-        since = f", as {audit.before.version} does" if already else ""
         because = " and ".join(condition.says for condition in advisory.conditions)
-        message = f"{advisory.sentence} vLLM {audit.after.version} does that{since} (affected: {advisory.window}), "
+        message = f"{advisory.sentence} vLLM {audit.after.version} does that (affected: {advisory.window}), "
         message += f"and here {because}. {advisory.way_out}"
         safe = all(restores(audit, name, value) for name, value in advisory.escape.items())
         arguments = ", ".join(f"{name}={value}" for name, value in advisory.escape.items())

@@ -55,3 +55,5 @@ class Finding:
     confirm: str = ""
     # The action that settles it if no fix does.
     action: Action | None = None
+    # Whether the release before the move has it as well. None where nothing moves.
+    so_today: bool | None = None

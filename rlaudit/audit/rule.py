@@ -24,7 +24,7 @@ class Rule:
     check: Callable[[Audit], Iterator[Finding]]
     # Engine arguments whose moved default it reports, so that changed-default does not list them.
     defaults: tuple[str, ...] = ()
-    # Severity if the release before the migration lacks the same thing, for a rule about what a release lacks.
+    # The most that a finding counts which the release before the migration has as well, for what a release lacks.
     already: Severity | None = None
 
     def finding(

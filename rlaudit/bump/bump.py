@@ -14,7 +14,6 @@ from rlaudit.bump.migration import Migration, Move, Pins, migration_of, pins_of
 from rlaudit.bump.trees import Trees, trees_named
 from rlaudit.configs.source import LARGEST_BYTES
 from rlaudit.inspection.inspect import NOT_FINISHED, Inspection
-from rlaudit.inspection.suppression import Judged
 from rlaudit.layers import Layer, untested
 from rlaudit.pins.files import LARGEST_BYTES as LARGEST_PINS
 from rlaudit.pins.files import kind_of
@@ -25,10 +24,6 @@ from rlaudit.report.parts.bump import CrossedDefect
 if TYPE_CHECKING:
     from rlaudit.report.parts.bump import PinMove
     from rlaudit.report.report import Report
-
-
-# The tree before ran with the old release. That the tree after may not run with it is the purpose of a bump.
-OF_TODAY = "today-cannot-run"
 
 
 @dataclass(frozen=True)
@@ -72,23 +67,6 @@ def in_tree_after(trees: Trees) -> Iterator[None]:
     """Make the tree after the working directory, so that files are read and named as in that repository."""
     with trees.after.laid_out(lambda _path: True, LARGEST_BYTES) as folder, chdir(folder):
         yield
-
-
-def brought_by(bump: Inspection, today: Inspection) -> tuple[Judged, ...]:
-    """Return the findings that the old release does not have on the same files."""
-    standing: dict[tuple[object, ...], int] = {}
-    for verdict in today.counted:
-        standing[_identity(verdict)] = max(verdict.finding.severity.rank, standing.get(_identity(verdict), 0))
-    return tuple(
-        verdict
-        for verdict in bump.judged
-        if verdict.finding.severity.rank > standing.get(_identity(verdict), -1) and verdict.finding.rule != OF_TODAY
-    )
-
-
-def _identity(verdict: Judged) -> tuple[object, ...]:
-    finding = verdict.finding
-    return finding.rule, finding.place, finding.setting, finding.value
 
 
 def reported(bump: Bump, inspection: Inspection | None, standing: int) -> ReportedBump:

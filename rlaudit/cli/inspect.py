@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.cli.inspect_arguments import parse
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.say import say
 from rlaudit.standard_output import to_stdout
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rlaudit.bump.bump import Bump
     from rlaudit.cli.inspect_arguments import Arguments
     from rlaudit.inspection.inspect import Inspection, Request
-    from rlaudit.severity import Severity
+    from rlaudit.severity import FailFor, Severity
 
 
 # After so many new objects Python looks for cycles among the youngest.
@@ -31,6 +32,7 @@ class _Wishes:
 
     outputs: Sequence[Output]
     threshold: "Severity | None"
+    fail_for: "FailFor"
     none_is_fine: bool
     diff: bool
     fix: str | None
@@ -84,6 +86,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     from rlaudit.inspection.settings import find_settings
     from rlaudit.inspection.versions import version_named
     from rlaudit.rules import known_rules
+    from rlaudit.severity import FailFor
     from rlaudit.vllm.machine import Machine, machine_named
 
     # The nodes of parsed files live as long as the report; looking for cycles among them costs a tenth of the time.
@@ -96,6 +99,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     wishes = _Wishes(
         outputs=outputs,
         threshold=_threshold(options.fail_on or settings.get("fail-on") or "error", options.exit_zero),
+        fail_for=FailFor(options.fail_for or settings.get("fail-for") or FailFor.STATE),
         none_is_fine=options.allow_no_config,
         diff=options.diff,
         fix=options.fix,
@@ -111,6 +115,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
         stdin_name=options.stdin_name,
         excluded=settings.excludes,
         today=date.today(),
+        framework_pins=tuple(_framework_pin(written, options.dialect) for written in options.framework),
         framework_sources=(*options.framework_source, *chain.from_iterable(map(folders_of, options.python))),
     )
     return _run(request, wishes, bump)
@@ -134,6 +139,22 @@ def _check(paths: Sequence[str], wishes: _Wishes, framework_sources: Sequence[st
         raise UsageError("--diff goes to stdout: give the report a path", "--output json:report.json")
 
 
+def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
+    """Return a `--framework` as a requirement. Raises UsageError for another form, or a framework that is not read."""
+    from rlaudit.dialects.spec import shipped, spec_at
+    from rlaudit.pins.pin import release
+
+    name, _, version = written.partition("==")
+    if release(version) is None:
+        raise UsageError(f"--framework {written}: no release is named", "write it as trl==1.7.0")
+    packages = [spec_at(path).package for path in (*shipped().values(), *dialects)]
+    names = [name for package in packages if package is not None for name in package.names]
+    if name not in names:
+        listed = f"there are: {', '.join(dict.fromkeys(names))}"
+        raise UsageError(f"--framework {written}: {name} is not read", did_you_mean(name, names, listed))
+    return written
+
+
 def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     from rlaudit.documents.inspection import document_of
     from rlaudit.inspection.files import recordings_alone
@@ -146,9 +167,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     _say_versions(inspection)
     standing = 0
     if bump is not None:
-        from rlaudit.bump.bump import brought_by
-
-        judged = brought_by(inspection, inspect_paths(_at_old_release(request), collected))
+        judged = tuple(verdict for verdict in inspection.judged if verdict.finding.so_today is False)
         standing, inspection = len(inspection.judged) - len(judged), replace(inspection, judged=judged)
     patch, fixes = "", None
     from rlaudit.inspection.fix_files import diff_of, fix_files, proven
@@ -159,10 +178,10 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
         inspection = fixes.inspection or inspection
     inspection = proven(inspection)
     failed = fixes.failed if fixes else ()
-    code = exit_code(inspection, wishes.threshold, wishes.none_is_fine)
+    code = exit_code(inspection, wishes.threshold, wishes.none_is_fine, wishes.fail_for)
     if failed:
         code = max(code, NOT_FINISHED)
-    document = document_of(inspection, code, wishes.threshold, fixes)
+    document = document_of(inspection, code, wishes.threshold, fixes, wishes.fail_for)
     if bump is not None:
         from rlaudit.bump.bump import reported
 
@@ -181,11 +200,6 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     for sentence in (*inspection.bugs, *failed):
         say(sentence)
     return code
-
-
-def _at_old_release(request: "Request") -> "Request":
-    """Return the same request without a migration: the old release on both sides."""
-    return replace(request, context=replace(request.context, after=request.context.before))
 
 
 def _say_versions(inspection: "Inspection") -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 from rlaudit.cli.examples import epilog
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.errors import UsageError
+from rlaudit.severity import FailFor
 
 EXIT_CODES = """Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 bad command line;
 3 not finished (no config, or a named file could not be read); 70 a bug in rlaudit."""
 FIX_MODES = ("safe", "unsafe")
 FAIL_ON = ("error", "warning", "note", "never")
+FAIL_FOR = tuple(map(str, FailFor))
+FAIL_FOR_HELP = "move: only what the move brings fails; state: also what is so today already (state)"
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,14 @@ class Arguments:
     before: str | None
     after: str | None
     platform: str | None
+    framework: list[str]
     framework_source: list[str]
     python: list[str]
     dialect: list[Path]
     select: list[str]
     ignore: list[str]
     fail_on: str | None
+    fail_for: str | None
     exit_zero: bool
     output: list[str]
     diff: bool
@@ -79,6 +84,8 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--from", dest="before", metavar="VERSION", help="vLLM that runs today; from lock files when left out")
     add("--to", dest="after", metavar="VERSION", help="vLLM to move to; from lock files when left out")
     add("--platform", metavar="NAME", help="cuda, cpu, npu, rocm, or a device such as a100: defaults depend on it")
+    add("--framework", action="append", default=[], metavar="NAME==VERSION",
+        help="the release of a framework, as if the project pinned it; repeatable")  # fmt: skip
     add("--framework-source", action="append", default=[], metavar="DIR",
         help="a folder with the framework's source, repeatable; else the checkout that the config lies in")  # fmt: skip
     add("--python", action="append", default=[], metavar="PATH",
@@ -88,6 +95,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--select", action="append", default=[], metavar="RULE|LAYER", help="run only these, repeatable")
     add("--ignore", action="append", default=[], metavar="RULE|LAYER", help="do not run these, repeatable")
     add("--fail-on", choices=FAIL_ON, help="the severity from which findings exit with 1 (error)")
+    add("--fail-for", choices=FAIL_FOR, help=FAIL_FOR_HELP)
     add("--exit-zero", action="store_true", help="findings never exit with 1")
     add("--output", action="append", default=[], metavar="FORMAT[:PATH]", help=OUTPUT_HELP)
     add("-v", "--verbose", action="store_true",

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from rlaudit.cli.inspect_arguments import FAIL_FOR_HELP
 from rlaudit.cli.output import HELP
 from rlaudit.errors import UsageError
+from rlaudit.severity import FailFor
 
 LOCAL, RAY = "local", "ray"
 
@@ -31,6 +33,7 @@ Require = Annotated[
     ),
 ]
 FailOnMismatch = Annotated[FailOn, typer.Option(help="error: exit with 1 if a layer mismatches; never: do not.")]
+FailForWhat = Annotated[FailFor, typer.Option("--fail-for", help=FAIL_FOR_HELP)]
 Outputs = Annotated[list[str] | None, typer.Option(help=HELP)]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 

@@ -77,6 +77,7 @@ class Draft:
     releases: FrameworkReleases | None = None
     copy: Copy | None = None
     refused_pin: RefusedPin | None = None
+    unused_pin: str = ""
     lost_updates: tuple[LostUpdate, ...] = ()
     bare: bool = False
     needs_v1: bool = False

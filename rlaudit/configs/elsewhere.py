@@ -17,10 +17,15 @@ class Elsewhere(Settings):
     Iterating yields only the known ones, so that a report does not list two hundred unknown arguments.
     """
 
-    def __init__(self, reason: str, known: Mapping[str, Setting] | None = None, sentence: str = "") -> None:
-        """sentence: the config's sentence about it in `not_seen`, which is dropped if the settings are found."""
+    def __init__(
+        self, reason: str, known: Mapping[str, Setting] | None = None, sentence: str = "", hangs_on: str = ""
+    ) -> None:
+        """sentence: the config's sentence about it in `not_seen`, which is dropped if the settings are found.
+
+        hangs_on: as of Unknown.
+        """
         super().__init__(known or {})
-        self.reason = reason
+        self.reason, self.hangs_on = reason, hangs_on
         self.sentence = sentence
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -28,7 +33,7 @@ class Elsewhere(Settings):
         return self[name]
 
     def __missing__(self, name: str) -> Setting:
-        return Setting(name, Unknown(self.reason), None, Origin.FRAMEWORK, None, self.reason)
+        return Setting(name, Unknown(self.reason, hangs_on=self.hangs_on), None, Origin.FRAMEWORK, None, self.reason)
 
 
 def as_written(settings: Mapping[str, Setting], call: str) -> Elsewhere:

@@ -80,6 +80,7 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         parts=(*server.parts, *elsewhere, *trainer.parts),
         decided={**server.decided, **trainer.decided},
         refused_pin=server.refused_pin or trainer.refused_pin,
+        unused_pin=server.unused_pin or trainer.unused_pin,
         lost_updates=(*server.lost_updates, *trainer.lost_updates),
         write=server.write,
     )

@@ -40,6 +40,8 @@ class Source:
     trees: tuple[str, ...] = ()
     # Whether it lies in none of them: it was not opened, is without text, and parses in no syntax.
     outside: bool = False
+    # Releases of frameworks from the command line, as requirements: `trl==1.7.0`.
+    pins: tuple[str, ...] = ()
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
@@ -51,7 +53,7 @@ class Source:
 
     def with_text(self, text: str) -> "Source":
         """Return the same file with another text."""
-        return Source(self.path, text, self.given, self.trees)
+        return Source(self.path, text, self.given, self.trees, pins=self.pins)
 
     @property
     def suffix(self) -> str:
@@ -140,14 +142,15 @@ class Source:
 
     def neighbour(self, relative: str) -> "Source | None":
         """Return a file beside this one (for `defaults:`), None if it is missing or too large."""
-        return opened(Path(self.path).parent / relative, self.given, self.trees)
+        return opened(Path(self.path).parent / relative, self.given, self.trees, self.pins)
 
     def above(self, relative: str) -> "Source | None":
         """Return the file at a path from this one's folder or one above it, up to the work tree's root."""
         folder, up = Path(self.path).absolute().parent, ""
         while is_inside(folder, self.trees):
             if self.neighbour(up + relative) is not None:
-                return opened(Path(os.path.normpath(Path(self.path).parent / up / relative)), self.given, self.trees)
+                path = Path(os.path.normpath(Path(self.path).parent / up / relative))
+                return opened(path, self.given, self.trees, self.pins)
             if (folder / ".git").exists() or folder.parent == folder:
                 return None
             folder, up = folder.parent, f"../{up}"
@@ -161,7 +164,7 @@ class Source:
         return self.neighbour(name) or self.neighbour(Path(name).name)
 
 
-def opened(path: Path, given: tuple[str, ...], trees: tuple[str, ...]) -> Source | None:
+def opened(path: Path, given: tuple[str, ...], trees: tuple[str, ...], pins: tuple[str, ...] = ()) -> Source | None:
     """Return a file that another one names, None if it is missing or too large.
 
     This is the only way to such a file: one that is in none of the trees comes back without having been opened.
@@ -170,15 +173,17 @@ def opened(path: Path, given: tuple[str, ...], trees: tuple[str, ...]) -> Source
         status = path.stat()
         if not is_inside(path, trees):
             return Source(str(path), "", given, trees, outside=True)
-        return _opened(str(path), given, trees, (status.st_ino, status.st_size, status.st_mtime_ns))
+        return _opened(str(path), given, trees, pins, (status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError):
         return None
 
 
 # A config may inherit one file many times, and many configs one file.
 @lru_cache(maxsize=64)
-def _opened(path: str, given: tuple[str, ...], trees: tuple[str, ...], _state: tuple[int, int, int]) -> Source:
-    return Source(path, _text(path), given, trees)
+def _opened(
+    path: str, given: tuple[str, ...], trees: tuple[str, ...], pins: tuple[str, ...], _state: tuple[int, int, int]
+) -> Source:
+    return Source(path, _text(path), given, trees, pins=pins)
 
 
 def read_inside(path: Path, trees: tuple[str, ...]) -> str | None:

@@ -196,6 +196,8 @@ def _moved(clause: Clause, reading: "Reading") -> Any:
         truth = reading.compare("release", ">=", Version(str(release)))
         spans.append(f"{later!r} from {release} on")
         if isinstance(truth, Unknown):
-            return Unknown(f"the default is {', '.join(spans)}; {truth.reason}", (value, later))
+            return Unknown(
+                f"the default is {', '.join(spans)}; {truth.reason}", (value, later), hangs_on=truth.hangs_on
+            )
         value = later if truth else value
     return value

@@ -37,7 +37,7 @@ def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
             if (setting.place is not None and is_kept) or name in entry.get("keeps", ())
         }  # fmt: skip
         sentence = f"every {_NAMES[kind]}: {reason}"
-        section: Any = Elsewhere(reason, kept, sentence)
+        section: Any = Elsewhere(reason, kept, sentence, truth.hangs_on if isinstance(truth, Unknown) else "")
         config = replace(config, **{kind: section}, not_seen=(*config.not_seen, sentence))
     return config
 
@@ -63,11 +63,13 @@ def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
     if entry is None or "lost" not in entry:
         return
     draft, loss, certain = reading.draft, LOSSES[entry["lost"]], not isinstance(truth, Unknown)
-    if "open" in entry and not certain:
+    if "open" in entry and isinstance(truth, Unknown):
         for name, setting in getattr(draft, kind).items():
             if setting.place is not None and setting.known:
                 reason = f"{setting.value} or without effect: {_reason(entry, truth)}"
-                getattr(draft, kind)[name] = replace(setting, value=Unknown(reason), note=reason)
+                getattr(draft, kind)[name] = replace(
+                    setting, value=Unknown(reason, hangs_on=truth.hangs_on), note=reason
+                )
         return
     reason = f"{_reason(entry, truth)}: write it there"
     lost = [*draft.lost[losses:], *(setting for setting in getattr(draft, kind).values() if setting.place is not None)]

@@ -67,7 +67,9 @@ def _flag(reading: Reading, key: str, node: Node, entry: Clause) -> None:
         reading.draft.lose(spelt, node, Loss.UNKNOWN_KEY, entry["otherwise"])
     else:
         note = f"passed as --{spelt.replace('_', '-')}"
-        value = Unknown(f"{note}, or {entry['otherwise']}; {truth.reason}") if isinstance(truth, Unknown) else False
+        value: bool | Unknown = False
+        if isinstance(truth, Unknown):
+            value = Unknown(f"{note}, or {entry['otherwise']}; {truth.reason}", hangs_on=truth.hangs_on)
         reading.draft.engine.by_file(name, node, value, value.reason if isinstance(value, Unknown) else note)
 
 

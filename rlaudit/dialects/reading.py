@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -9,7 +10,7 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import Draft, arriving, is_said
 from rlaudit.configs.framework_source.checkout import checkout_of
-from rlaudit.configs.framework_source.release_here import release_here
+from rlaudit.configs.framework_source.release_here import OPTION, release_here
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.clause import Clause, Outcome
@@ -76,6 +77,14 @@ class Reading:
         """The framework whose releases count."""
         return str(self.spec.declared.get("release", {}).get("of", self.spec.title))
 
+    def _which(self, title: str) -> str:
+        """Return the fact that settles whatever depends on the release of a framework."""
+        package = self.spec.package
+        if title != self.spec.title and "package" in (release := self.spec.declared["release"]):
+            package = package_of(release["package"])
+        how = f"pin it, or {OPTION} {package.names[0]}==X" if package is not None else "nothing here says it"
+        return f"{title}'s release is not known: {how}"
+
     def is_written(self, reference: str) -> bool:
         """Return whether the config has a key."""
         return self.node(reference) is not None
@@ -124,10 +133,12 @@ class Reading:
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a value; releases compare as releases."""
         if reference == "release":
-            return self.span.compared(sign, _release(str(other)), self.of)
+            truth = self.span.compared(sign, _release(str(other)), self.of)
+            return replace(truth, hangs_on=self._which(self.of)) if isinstance(truth, Unknown) else truth
         if reference == "framework":
             if self.framework is None:
-                return Unknown(f"the release of {self.spec.title} is not known: nothing pins it")
+                reason = f"the release of {self.spec.title} is not known: nothing pins it"
+                return Unknown(reason, hangs_on=self._which(self.spec.title))
             return _VERSIONS[sign](self.framework.version, _release(str(other)))
         if reference == "vllm":
             version = getattr(milestones, str(other), None) or _release(str(other))

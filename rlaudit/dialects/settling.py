@@ -110,7 +110,7 @@ def _leave_open(reading: Reading, kind: str, name: str, possible: list[Outcome],
     among = () if is_left else tuple(outcome.value for outcome in possible)
     if any(isinstance(value, Unknown | dict | list) for value in among):
         among = ()
-    value = Unknown(sentence, among)
+    value = Unknown(sentence, among, hangs_on=reason.hangs_on)
     settings: Settings = getattr(reading.draft, kind)
     if node is None:
         settings.by_code(name, value, sentence)
@@ -162,7 +162,7 @@ def _lose_others(reading: Reading, entry: Clause) -> None:
 def take_span(reading: Reading) -> None:
     """Take the releases of the framework, and lose the written fields that none of them has any more."""
     span, draft, release = reading.span, reading.draft, reading.spec.declared.get("release", {})
-    draft.refused_pin, shown = span.refused, span.shown(reading.of)
+    draft.refused_pin, draft.unused_pin, shown = span.refused, span.unused, span.shown(reading.of)
     with_vllm = (span.published or span).releases
     draft.releases = with_vllm and replace(with_vllm, of=str(release.get("of", "")).lower())
     if span.published is not None and reading.code.checkout is not None:

@@ -57,6 +57,8 @@ class Span:
     starts: Version | None = None
     # The pin of a release that has every key and does not start with the vLLM.
     refused: RefusedPin | None = None
+    # The pin of a release that is not taken, in a sentence.
+    unused: str = ""
     # Of a copy: the releases that run with the vLLM.
     published: "Span | None" = None
 
@@ -148,13 +150,16 @@ def span_of(
     span = _narrowed(takes.within(admitting), by_vllm, holds)
     if release is None:
         return span
+    pin, read_as = f"{release.pinned_at} pins {title} {release.version}", f"it is read as {span.shown(title)}"
     if not takes.holds(release.version):
-        return span
+        return replace(span, unused=f"{pin}, which does not have what this config writes: {read_as}")
     if not runs.holds(release.version):
         why = runs.upper if Version(release.version.base_version) >= runs.first else runs.lower
         return replace(span, refused=RefusedPin(release.pinned_at, f"pins {title} {release.version}: {why}"))
     # A pin of a release that starts with this vLLM outweighs what the vLLM only suggests.
-    return _only(release) if "runs with vllm" in declared or span.holds(release.version) else span
+    if "runs with vllm" in declared or span.holds(release.version):
+        return _only(release)
+    return replace(span, unused=f"{pin}, which does not go with vLLM {vllm}: {read_as}")
 
 
 def written_fields(declared: Entry, holds: Holds, is_written: Callable[[str], bool]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.audit.action import action_of
-from rlaudit.audit.audit import as_json
+from rlaudit.audit.audit import Audit, as_json
 from rlaudit.audit.finding import Finding, Fix
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
@@ -33,7 +33,8 @@ from rlaudit.report.parts.inspection import Fix as ReportedFix
 from rlaudit.report.parts.inspection import Fixes as ReportedFixes
 from rlaudit.report.parts.inspection import TakenDefault as ReportedDefault
 from rlaudit.settings.place import Place
-from rlaudit.severity import Severity
+from rlaudit.severity import FailFor, Severity
+from rlaudit.vllm.checkpoint import cached_config, checkpoint_file
 
 if TYPE_CHECKING:
     from rlaudit.inspection.fix_files import Fixes
@@ -44,8 +45,9 @@ STATIC = "inspect reads configs and starts no engine: it can show a mismatch and
 
 
 def document_of(
-    inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: "Fixes | None" = None
-) -> "Report":
+    inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: "Fixes | None" = None,
+    fail_for: FailFor = FailFor.STATE,
+) -> "Report":  # fmt: skip
     """Return the report of an inspection. fixes: what --fix or --diff did."""
     texts = {file.file.path: file.file.source.text for file in inspection.files}
     configs = [(file, config) for file in inspection.files for config in file.configs]
@@ -70,6 +72,7 @@ def document_of(
             platform=platform,
             machine=name,
             fail_on=fail_on if fail_on is not None else "never",
+            fail_for=fail_for,
             counted=_counted(inspection.counted),
             suppressed=_suppressed_counts(inspection.judged),
             stale_baseline_entries=0,
@@ -128,7 +131,7 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Conf
             )
             for lost in audit.config.lost
         ],
-        not_seen=list(audit.config.not_seen),
+        not_seen=_left_open(audit),
         taken_defaults=[
             ReportedDefault(variable=default.variable, sentence=str(default))
             for default in audit.config.not_seen
@@ -137,6 +140,15 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Conf
         recorded=list(audit.config.recorded),
         last_steps=audit.config.last_steps,
     )
+
+
+def _left_open(audit: Audit) -> list[str]:
+    """Return what a config leaves open, the pin that is not used today first; framework-moves-too has a later one."""
+    config, first = audit.config, []
+    if checkpoint_file(config) is None and config.checkpoint is None and cached_config(config) is not None:
+        assert config.model is not None
+        first = [f"whether the run loads the config.json of {config.model.value} that is in the hub's cache"]
+    return [*first, *filter(None, [audit.before.config.unused_pin]), *config.not_seen]
 
 
 def _generation(is_v1: bool | None) -> str | None:
@@ -158,6 +170,7 @@ def _finding(judged: Judged, texts: dict[str, str]) -> ReportedFinding:
         suppressed=_suppressed(judged.suppressed) if judged.suppressed is not None else None,
         fingerprint=fingerprint(finding, relative_to(Path.cwd())),
         action=action_of(finding),
+        so_today=finding.so_today,
     )
 
 
@@ -263,7 +276,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         lines += file.not_seen
     for file, config in configs:
         path = shown_path(file.file.path)
-        lines += [f"{path}: {sentence}" for sentence in config.audit.config.not_seen]
+        lines += [f"{path}: {sentence}" for sentence in _left_open(config.audit)]
         lines += [side.catalogue.remark for side in (config.audit.before, config.audit.after) if side.catalogue.remark]
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
     lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)

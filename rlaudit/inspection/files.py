@@ -108,9 +108,10 @@ def recordings_alone(collected: Collected) -> "tuple[Recording, ...]":
 
 
 def collect(
-    paths: Sequence[str], named_stdin: str | None, excluded: Callable[[str], bool], given: tuple[str, ...] = ()
-) -> Collected:
-    """Read every file that the paths name, each once, however often it is named or linked. given: Source's."""
+    paths: Sequence[str], named_stdin: str | None, excluded: Callable[[str], bool], given: tuple[str, ...] = (),
+    pins: tuple[str, ...] = (),
+) -> Collected:  # fmt: skip
+    """Read every file that the paths name, each once, however often it is named or linked. given, pins: Source's."""
     files: dict[object, TextFile] = {}
     unread: list[Unread] = []
     others = 0
@@ -139,7 +140,7 @@ def collect(
             unread.append(Unread(path, reason(error), named))
             continue
         name = path if path != STDIN else named_stdin or stdin_name(text)
-        files[identity] = TextFile(Source(name, text, given, trees), encoding, named)
+        files[identity] = TextFile(Source(name, text, given, trees, pins=pins), encoding, named)
     return Collected(tuple(files.values()), tuple(unread), others)
 
 

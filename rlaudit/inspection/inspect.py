@@ -12,12 +12,13 @@ from rlaudit.errors import UsageError
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects, speaks_of_rollouts
+from rlaudit.inspection.so_today import with_today
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
 from rlaudit.inspection.versions import version_named
 from rlaudit.inspection.without_config import Mention, OtherEngine, mention, other_engine
 from rlaudit.rules import known_rules
-from rlaudit.severity import Severity
+from rlaudit.severity import FailFor, Severity
 from rlaudit.vllm.machine import Machine
 
 BUG = 70
@@ -39,6 +40,8 @@ class Request:
     today: date = date.max
     # Folders with the source of a framework.
     framework_sources: tuple[str, ...] = ()
+    # Releases of frameworks, as requirements.
+    framework_pins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +79,9 @@ class Inspection:
 
 def collected_for(request: Request) -> Collected:
     """Return the files that a request names."""
-    return collect(request.paths, request.stdin_name, request.excluded, request.framework_sources)
+    return collect(
+        request.paths, request.stdin_name, request.excluded, request.framework_sources, request.framework_pins
+    )
 
 
 def inspect(request: Request, collected: Collected | None = None) -> Inspection:
@@ -152,14 +157,28 @@ def judge_files(request: Request, files: Sequence[InspectedFile]) -> tuple[Judge
                   for path in file.file.source.files}  # fmt: skip
     texts |= {path: text for path in sorted(inherited) if (text := text_of(path)) is not None}
     inline = [suppression for path, text in texts.items() for suppression in inline_suppressions(text, path)]
-    verdicts = judge(
-        findings,
-        (*inline, *request.suppressions),
-        ran=tuple(request.context.rules),
-        existing=(*known_rules(), *request.context.rules, *ABOUT_SUPPRESSIONS),
-        paths=tuple(texts),
-        today=request.today,
-    )
+
+    def suppressed(findings: Sequence[Finding]) -> tuple[Judged, ...]:
+        return judge(
+            findings,
+            (*inline, *request.suppressions),
+            ran=tuple(request.context.rules),
+            existing=(*known_rules(), *request.context.rules, *ABOUT_SUPPRESSIONS),
+            paths=tuple(texts),
+            today=request.today,
+        )
+
+    verdicts = list(suppressed(findings))
+    configs = [config for file in with_configs for config in file.configs]
+    if any(config.audit.migrates for config in configs):
+        today = suppressed([finding for config in configs for finding in config.before_the_move])
+        about_suppressions = [verdict.finding for verdict in today if verdict.finding.rule in ABOUT_SUPPRESSIONS]
+        verdicts = [
+            replace(verdict, finding=with_today([verdict.finding], about_suppressions)[0])
+            if verdict.finding.rule in ABOUT_SUPPRESSIONS
+            else verdict
+            for verdict in verdicts
+        ]
     order = {file.file.path: number for number, file in enumerate(with_configs)}
     wanted = [verdict for verdict in verdicts if verdict.finding.rule not in ABOUT_SUPPRESSIONS
               or verdict.finding.rule in request.about_suppressions]  # fmt: skip
@@ -171,14 +190,18 @@ def _place_in(order: dict[str, int], finding: Finding) -> tuple[int, int, int, i
     return order.get(place.path, len(order)), place.line, place.column, -finding.severity.rank, finding.rule
 
 
-def exit_code(inspection: Inspection, fail_on: Severity | None, none_is_fine: bool) -> int:
+def exit_code(
+    inspection: Inspection, fail_on: Severity | None, none_is_fine: bool, fail_for: FailFor = FailFor.STATE
+) -> int:
     """Return the exit code. none_is_fine: whether an audit without any config is finished."""
     if inspection.bugs:
         return BUG
     if inspection.unread_and_wanted or (not inspection.configs and not none_is_fine):
         return NOT_FINISHED
-    ranks = (verdict.finding.severity.rank for verdict in inspection.counted)
-    return FOUND if fail_on is not None and any(rank >= fail_on.rank for rank in ranks) else 0
+    findings = [verdict.finding for verdict in inspection.counted]
+    if fail_for is FailFor.MOVE:
+        findings = [finding for finding in findings if finding.so_today is False]
+    return FOUND if fail_on is not None and any(finding.severity.rank >= fail_on.rank for finding in findings) else 0
 
 
 def shown_path(path: str) -> str:

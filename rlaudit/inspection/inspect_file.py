@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from packaging.version import Version
 
@@ -14,11 +14,11 @@ from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.source import Source
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.read_configs import Bug, Unreadable, read_configs, recognise
+from rlaudit.inspection.so_today import with_today
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Place
 from rlaudit.settings.rollout_config import RolloutConfig
-from rlaudit.severity import Severity
 from rlaudit.vllm.machine import NPU, ROCM, Machine
 
 # Each takes some 30 ms; a file that sets up more of them is generated.
@@ -57,6 +57,8 @@ class InspectedConfig:
     framework: Dialect
     audit: Audit
     findings: tuple[Finding, ...]
+    # What the same rules find before the move; empty if nothing moves.
+    before_the_move: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +120,9 @@ def inspect_file(
         except Exception as error:
             failures.append(Bug(file.path, f"resolving the settings of {pair.dialect.title}", error))
             continue
-        findings, failed = run_rules(audit, tuple(context.rules.values()))
+        findings, before_the_move, failed = run_rules(audit, tuple(context.rules.values()))
         failures += failed
-        configs.append(InspectedConfig(pair.dialect, audit, findings))
+        configs.append(InspectedConfig(pair.dialect, audit, findings, before_the_move))
         if device is not None:
             devices.append(device.sentence)
     left = len(engines.pairs) - MOST_ENGINES
@@ -136,18 +138,24 @@ def _recorded(source: Source) -> tuple[Version | None, Machine | None]:
     return (source.release, source.machine) if isinstance(source, RecordedSource) else (None, None)
 
 
-def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Bug, ...]]:
-    """Return the findings of the rules, and a bug for each rule that failed."""
+def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Bug, ...]]:
+    """Return the findings of the rules, what they find before the move, and a bug for each rule that failed."""
     findings: list[Finding] = []
+    before_the_move: list[Finding] = []
     bugs: list[Bug] = []
+    unmoved = Audit(audit.before, audit.before)
     for rule in rules:
         if rule.layer is Layer.SEMANTIC and not audit.generates:
             continue
         try:
-            findings += with_severity_of_today(rule, audit, tuple(rule.check(audit)))
+            found = tuple(rule.check(audit))
+            today = tuple(rule.check(unmoved)) if audit.migrates else ()
         except Exception as error:
             bugs.append(Bug(audit.config.path, f"rule {rule.name}", error))
-    return tuple(findings), tuple(bugs)
+            continue
+        findings += with_today(found, today, rule) if audit.migrates else found
+        before_the_move += today
+    return tuple(findings), tuple(before_the_move), tuple(bugs)
 
 
 def _by_place(finding: Finding) -> tuple[str, int, int, int, str, str]:
@@ -199,25 +207,3 @@ def of_other_devices(source: Source) -> Iterator[str]:
                     f"that platform, so CUDA is assumed (--platform {machine.platform} chooses it)"
                 )
                 break
-
-
-def with_severity_of_today(rule: Rule, audit: Audit, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings of a rule. Those that hold before the move as well get the severity `already`, and no fix.
-
-    A rule about what a release lacks looks at the release after the migration. If it finds the same in the release
-    before, nothing moves, and no replacement would keep what runs today. A finding that is milder before is another
-    case: a key that was passed over and is refused now.
-    """
-    if rule.already is None or not audit.migrates or not findings:
-        return list(findings)
-    today = {(finding.setting, finding.place): finding for finding in rule.check(Audit(audit.before, audit.before))}
-    pairs = ((finding, today.get((finding.setting, finding.place))) for finding in findings)
-    return [_with_severity_of_today(rule.already, audit, finding, old) for finding, old in pairs]
-
-
-def _with_severity_of_today(already: Severity, audit: Audit, finding: Finding, today: Finding | None) -> Finding:
-    if today is None or today.severity.rank < finding.severity.rank:
-        return finding
-    severity = min(finding.severity, already, key=lambda severity: severity.rank)
-    message = f"{finding.message} It is so with vLLM {audit.before.version} already: the move changes nothing of it."
-    return replace(finding, severity=severity, message=message, fix=None)

@@ -15,6 +15,7 @@ from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.inspection.suppression import Suppression, settings_suppression
 from rlaudit.settings.place import Place
+from rlaudit.severity import FailFor
 from rlaudit.work_tree import is_inside, trees_of
 
 KEYS: Mapping[str, tuple[type, str]] = {
@@ -23,6 +24,7 @@ KEYS: Mapping[str, tuple[type, str]] = {
     "platform": (str, "cuda, cpu, npu, rocm, or a device such as a100"),
     "select": (list, "rules or layers to run; all when left out"),
     "fail-on": (str, "error, warning, note or never"),
+    "fail-for": (str, "move or state"),
     "exclude": (list, "patterns of paths, relative to this file, that are not read"),
     "ignore": (list, "tables with rule, reason and, if wanted, path and until"),
 }
@@ -32,6 +34,7 @@ REMOVED_KEYS: Mapping[str, str] = {
 }
 IGNORE_KEYS = ("rule", "path", "reason", "until")
 FAIL_ON = ("error", "warning", "note", "never")
+FAIL_FOR = tuple(map(str, FailFor))
 _IGNORE_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(?:tool\.rlaudit\.)?ignore[ \t]*\]\]", re.M)
 
 
@@ -102,6 +105,8 @@ def _checked(path: Path, text: str, table: Mapping[str, Any]) -> Settings:
             raise UsageError(f"{path}: {key} must be a list of strings: {KEYS[key][1]}")
     if table.get("fail-on", "error") not in FAIL_ON:
         raise UsageError(f"{path}: fail-on is {table['fail-on']!r}; it is one of {', '.join(FAIL_ON)}")
+    if table.get("fail-for", "state") not in FAIL_FOR:
+        raise UsageError(f"{path}: fail-for is {table['fail-for']!r}; it is one of {', '.join(FAIL_FOR)}")
     lines = [text.count("\n", 0, match.start()) + 1 for match in _IGNORE_TABLE.finditer(text)]
     suppressions = []
     for number, entry in enumerate(table.get("ignore", [])):

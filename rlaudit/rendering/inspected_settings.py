@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOVES = "Settings that move or do not arrive as written"
 RAN = "As written, and as vLLM ran it"
-OPEN, BY_RECORDING = "Open", " (what a line names settles it, or a recorded run: rlaudit record)"
+OPEN, BY_RECORDING = "Open", ": each line says what would settle it, or record the run (rlaudit record)"
 # Settings that one fact leaves open are named up to this number; if there are more they are counted.
 MOST_NAMES = 4
 # The longest value that is shown beside an open one; a longer one stands in the table that a page folds.
@@ -106,9 +106,17 @@ def _cell(value: Any, row: "Setting") -> str:
 
 
 def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str]:
-    """Return a line for each fact; the fact that leaves most settings open comes first."""
-    groups = sorted(open_.items(), key=lambda entry: -len(entry[1]))
-    return [f"{_names(rows)}{_side(config, rows)}: {fact}" for fact, rows in groups]
+    """Return a line for each fact; the fact that leaves most settings open comes first.
+
+    A fact that is not the reason of the values themselves is the one that settles them.
+    """
+    lines = []
+    for fact, rows in sorted(open_.items(), key=lambda entry: -len(entry[1])):
+        which = f"{_names(rows)}{_side(config, rows)}"
+        reasons = {value["unknown"] for row in rows for value in (row.effective_from, row.effective_to)
+                   if _is_unknown(value)}  # fmt: skip
+        lines.append(f"{which}: {fact}" if fact in reasons else f"{fact}; it decides {which}")
+    return lines
 
 
 def not_seen_lines(config: "Config") -> list[str]:

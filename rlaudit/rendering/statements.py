@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.report.parts.inspection import Finding, Fix, Location
-from rlaudit.severity import Severity
+from rlaudit.severity import FailFor, Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.comparison import Compared
@@ -98,6 +98,21 @@ def _curves(curves: "Curves") -> Iterator[Finding]:
 def counted(report: "Report") -> list[Finding]:
     """Return the findings that are not suppressed."""
     return [finding for finding in statements(report) if finding.suppressed is None]
+
+
+def message_of(finding: Finding) -> str:
+    """Return what a finding says in a format without headings: there a line says what is so today already."""
+    return f"{finding.message} So today already." if finding.so_today else finding.message
+
+
+def fails(finding: Finding, report: "Report") -> bool:
+    """Return whether --fail-for and --fail-on count a finding."""
+    inspected = report.get("inspection")
+    if inspected is None:
+        return finding.severity is Severity.ERROR
+    if inspected.fail_on == "never" or (inspected.fail_for is FailFor.MOVE and finding.so_today is not False):
+        return False
+    return finding.severity.rank >= Severity(inspected.fail_on).rank
 
 
 def location(place: Location) -> str:

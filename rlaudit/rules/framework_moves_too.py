@@ -62,7 +62,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif before is None or meet:
         return
     else:
-        apart = f"it is before {before.newest} with vLLM {audit.before.version} ({before.until}), and {needed}"
+        today = before.oldest if before.newest.is_devrelease else f"before {before.newest}"
+        apart = f"it is {today} with vLLM {audit.before.version} ({before.until}), and {needed}"
         message = f"No release of the framework goes with both: {apart}. Move it with vLLM, and read what it changes."
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."

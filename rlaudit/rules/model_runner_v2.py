@@ -59,7 +59,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         )
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
     else:
-        message = f"{which}: sampling and batch building change {between}. {advice}."
+        because = audit.after.engine(RUNNER).note
+        message = f"{which}: sampling and batch building change {between} ({because}). {advice}."
         yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=CONFIRM)
 
 

@@ -74,8 +74,6 @@ def check(audit: Audit) -> Iterator[Finding]:
             f"Prefix caching is on in vLLM {audit.after.version} and {when}; whether the cache is reset then {problem}."
         )
         message += " Make sure that it is."
-    if audit.migrates and caching is True and audit.before.value(SETTING) is True:
-        message += f" It is so with vLLM {audit.before.version} already: the move changes nothing of it."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
     yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM, by=("weight_updates",))
 

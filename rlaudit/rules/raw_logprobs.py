@@ -122,7 +122,7 @@ def _returned_sentence(audit: Audit) -> str:
     before = returned_logprobs(audit.before)
     if audit.migrates and before is Returned.PROCESSED:
         return f"{now}; {engine_of(audit.before)} returned processed ones."
-    return f"{now}, as it does today." if audit.migrates and before is Returned.RAW else f"{now}."
+    return f"{now}."
 
 
 def _measured_shift(audit: Audit) -> str:

@@ -31,6 +31,7 @@ How to confirm
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rlaudit.audit.audit import Audit, Side
 from rlaudit.audit.finding import Finding
@@ -64,7 +65,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     refuses = f"vLLM {audit.before.version} cannot run this: {'; '.join(problems[:MOST])}{others}"
     message = f"{refuses}. Start from the release that runs today (--from)."
     severity = Severity.WARNING if certain else Severity.NOTE
-    yield RULE.finding(audit, severity, setting, message, confirm=CONFIRM, place=place)
+    yield replace(RULE.finding(audit, severity, setting, message, confirm=CONFIRM, place=place), so_today=True)
 
 
 def _too_new(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:

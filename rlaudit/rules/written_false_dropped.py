@@ -69,7 +69,6 @@ def check(audit: Audit) -> Iterator[Finding]:
             effect = f"vLLM {audit.after.version} runs with true. Write it in a way that arrives."
             if _is_so_already(audit, lost):
                 severity = Severity.WARNING if lost.place.path != audit.config.path else severity
-                effect += f" It is so with vLLM {audit.before.version} already: the move changes nothing of it."
         else:
             severity = Severity.NOTE
             effect = f"vLLM {audit.after.version} runs with {runs} by itself, so nothing is lost yet."

@@ -173,6 +173,8 @@ class RolloutConfig:
     copy: Copy | None = None
     # The pinned release that is not among them.
     refused_pin: RefusedPin | None = None
+    # A pin of the framework with which the config or the vLLM release does not go, in a sentence.
+    unused_pin: str = ""
     # Lines of the program by which weights do not reach the engine.
     lost_updates: tuple[LostUpdate, ...] = ()
     # Makes the edits that set an engine argument in this file's spelling; None if it cannot be written.

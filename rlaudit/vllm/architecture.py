@@ -54,6 +54,23 @@ _PUBLISHED: tuple[tuple[str, Mapping[str, Any]], ...] = (
     (r"(olmo|phi-[34]|opt-|gpt2)", {"model_type": "dense"}),
 )  # fmt: skip
 
+# Names under which makers published models, each whole, and what their config.json says: for decisions that a fine-tune
+# of the same family may take otherwise, such as a quantised one or one for rewards.
+# Source: `architectures` of the config.json at huggingface.co/MAKER/NAME, main, 2026-11.
+_WHOLE: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+    ("Qwen", r"Qwen3-((0\.6|1\.7|4|8|14)B(-Base)?|32B|4B-(Instruct|Thinking)-2507)",
+     {"architectures": ["Qwen3ForCausalLM"]}),
+    ("Qwen", r"Qwen3-((30B-A3B|235B-A22B)(-(Instruct|Thinking)-2507)?|30B-A3B-Base)",
+     {"architectures": ["Qwen3MoeForCausalLM"], "num_experts": 128}),
+    ("Qwen", r"Qwen2\.5-(Math-(1\.5|7|72)B|Coder-(0\.5|1\.5|3|7|14|32)B|(0\.5|1\.5|3|7|14|32|72)B)(-Instruct)?",
+     {"architectures": ["Qwen2ForCausalLM"]}),
+    ("meta-llama", r"(Meta-)?Llama-3(\.[123])?-([138]|70|405)B(-Instruct)?", {"architectures": ["LlamaForCausalLM"]}),
+    ("deepseek-ai", r"DeepSeek-R1-Distill-Qwen-(1\.5|7|14|32)B", {"architectures": ["Qwen2ForCausalLM"]}),
+    ("deepseek-ai", r"DeepSeek-R1-Distill-Llama-(8|70)B", {"architectures": ["LlamaForCausalLM"]}),
+    ("mistralai", r"Mistral-7B(-Instruct)?-v0\.[123]", {"architectures": ["MistralForCausalLM"]}),
+    ("HuggingFaceTB", r"SmolLM2-(135M|360M|1\.7B)(-Instruct)?", {"architectures": ["LlamaForCausalLM"]}),
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -108,6 +125,23 @@ class Architecture:
         """Whether the checkpoint brings scales for an 8-bit key-value cache (compressed-tensors)."""
         quantization = self.config.get("quantization_config")
         return isinstance(quantization, Mapping) and bool(quantization.get("kv_cache_scheme"))
+
+
+def published(view: Resolution) -> Mapping[str, Any] | None:
+    """Return what the config.json of a model says whose whole name its makers gave; None for any other name.
+
+    The name may be the maker's on the hub or that of a local folder, also of one that is not here.
+    """
+    model = view.config.model
+    name = None if model is None else model.value if model.known else model.written
+    if not isinstance(name, str):
+        return None
+    maker, _, last = name.rstrip("/").rpartition("/")
+    is_folder = name.startswith(("/", "./", "../", "~", "$")) or name.count("/") > 1
+    for of, pattern, config in _WHOLE:
+        if (maker == of or is_folder) and re.fullmatch(pattern, last):
+            return config
+    return None
 
 
 def architecture(view: Resolution) -> Architecture | Unknown:

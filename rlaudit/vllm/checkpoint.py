@@ -1,9 +1,15 @@
-"""What a checkpoint's own JSON files say, if the config names a folder that is on this machine."""
+"""What a checkpoint's own JSON files say, if the config names a folder that is on this machine.
 
+The configuration of a hub id may be in the hub's cache of this user. Layout of the cache: huggingface_hub, "Understand
+caching".
+"""
+
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rlaudit.home import expanded
 from rlaudit.parse_json import parse_json
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.work_tree import is_inside
@@ -18,6 +24,34 @@ def checkpoint_file(config: RolloutConfig, name: str = "config.json") -> Mapping
         return None
     path = Path(model.value) / name
     return read_json_object(path) if may_read(config, path) else None
+
+
+def cached_config(config: RolloutConfig) -> Mapping[str, Any] | None:
+    """Return the config.json of a hub id from the hub's cache; None for a folder, or if the revision is not known."""
+    model, revision = config.model, config.engine.get("revision")
+    if model is None or not model.known or not isinstance(model.value, str) or model.value.count("/") != 1:
+        return None
+    if revision is not None and not revision.known:
+        return None
+    folder = None if is_folder(model.value) else hub_snapshot(model.value, revision and revision.value, os.environ)
+    return None if folder is None else read_json_object(folder / "config.json")
+
+
+def hub_snapshot(model: str, revision: str | None, environ: Mapping[str, str]) -> Path | None:
+    """Return the cached folder of a hub id at a branch, tag or commit, `main` by default; its name is the commit.
+
+    None if it has no configuration.
+    """
+    home = Path(environ.get("HF_HOME") or Path(environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
+    cache = expanded(environ.get("HF_HUB_CACHE") or home / "hub")
+    repository = cache / f"models--{model.replace('/', '--')}"
+    reference = repository / "refs" / (revision or "main")
+    try:
+        commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
+        snapshot = repository / "snapshots" / (commit or "")
+        return snapshot if commit and (snapshot / "config.json").is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 def may_read(config: RolloutConfig, path: Path) -> bool:

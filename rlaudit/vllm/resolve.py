@@ -17,7 +17,7 @@ from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import resolution
 from rlaudit.vllm.catalogue import Catalogue
-from rlaudit.vllm.checkpoint import checkpoint_file
+from rlaudit.vllm.checkpoint import cached_config, checkpoint_file
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.machine import DeviceDecides, Machine
 from rlaudit.vllm.review import unreviewed
@@ -149,8 +149,8 @@ class Resolution:
 
     @cached_property
     def checkpoint(self) -> Mapping[str, Any] | None:
-        """The checkpoint's config.json, of a folder on this machine or as a recorded run loaded it."""
-        return checkpoint_file(self.config) or self.config.checkpoint
+        """The checkpoint's config.json: of a folder here, as a recorded run loaded it, or in the hub's cache."""
+        return checkpoint_file(self.config) or self.config.checkpoint or cached_config(self.config)
 
     def _resolve(self, name: str) -> Setting:
         rule = resolution_rules().get(name)

@@ -1,4 +1,4 @@
-"""The release of a framework that a config is run with: of its source, else the one that the project pins."""
+"""The release of a framework that a config is run with: from the command line, else of its source, else pinned."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,6 +10,9 @@ from rlaudit.configs.framework_source.checkout import Checkout, shown
 from rlaudit.configs.source import Source
 from rlaudit.pins.files import pinned_around
 from rlaudit.pins.pin import Package, requirements
+
+# The option that gives a release, and the place of such a pin.
+OPTION = "--framework"
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,12 @@ class ReleaseHere:
 
 
 def release_here(source: Source, package: Package, checkout: Checkout | None) -> ReleaseHere | None:
-    """Return the release of the framework's source, else the one that the file itself installs, else that of the
-    nearest file of pins that names exactly one.
+    """Return the release of the command line, else of the framework's source, else the one that the file itself
+    installs, else that of the nearest file of pins that names exactly one.
     """
+    for pin in requirements("\n".join(source.pins), package):
+        if pin.version is not None:
+            return ReleaseHere(pin.version, OPTION)
     if checkout is not None:
         return ReleaseHere(checkout.version) if checkout.version is not None else None
     return _installed(source.path, source.text, package) or _pinned(Path(source.path).absolute().parent, package)

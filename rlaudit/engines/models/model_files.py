@@ -18,7 +18,7 @@ from typing import Any
 from rlaudit.engines.models.model import DEFAULT_MODEL, SUMS_MODEL, require_hub_id
 from rlaudit.home import expanded
 from rlaudit.parse_json import parse_json
-from rlaudit.vllm.checkpoint import read_json_object
+from rlaudit.vllm.checkpoint import hub_snapshot, read_json_object
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 HUB = "https://huggingface.co"
@@ -70,7 +70,7 @@ def read_model_files(model: str, revision: str | None = None, environ: Mapping[s
     if model in MADE:
         return ModelFiles(model, *MADE[model])
     folder = expanded(model)
-    snapshot = None if folder.is_dir() else _snapshot(model, revision, environ)
+    snapshot = None if folder.is_dir() else hub_snapshot(model, revision, environ)
     checkpoint = folder if folder.is_dir() else snapshot
     if checkpoint is not None:
         configuration = read_json_object(checkpoint / "config.json")
@@ -85,20 +85,6 @@ def read_model_files(model: str, revision: str | None = None, environ: Mapping[s
     except (OSError, ValueError) as error:
         why = getattr(error, "reason", None) or error
         return ModelFiles(model, unknown=f"its config.json could not be read on the hub: {why}")
-
-
-def _snapshot(model: str, revision: str | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the cached folder of a hub id at a branch, tag or commit, `main` by default; its name is the commit.
-
-    None if it has no configuration.
-    """
-    home = Path(environ.get("HF_HOME") or Path(environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
-    cache = expanded(environ.get("HF_HUB_CACHE") or home / "hub")
-    repository = cache / f"models--{model.replace('/', '--')}"
-    reference = repository / "refs" / (revision or "main")
-    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
-    snapshot = repository / "snapshots" / (commit or "")
-    return snapshot if commit and (snapshot / "config.json").is_file() else None
 
 
 def _stored_bytes(folder: Path) -> int | None:

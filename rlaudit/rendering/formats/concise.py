@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.printable import one_line, printable
 from rlaudit.rendering.report_format import ReportFormat
-from rlaudit.rendering.statements import counted, location
+from rlaudit.rendering.statements import counted, location, message_of
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -15,7 +15,9 @@ def render(report: "Report", width: int | None) -> str:
     lines = []
     for finding in printable(counted(report)):
         place = location(finding.location)
-        lines.append(one_line(f"{place + ': ' if place else ''}{finding.severity} {finding.rule} {finding.message}"))
+        lines.append(
+            one_line(f"{place + ': ' if place else ''}{finding.severity} {finding.rule} {message_of(finding)}")
+        )
     return "".join(f"{line}\n" for line in lines)
 
 

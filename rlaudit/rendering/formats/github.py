@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rlaudit.printable import printable
 from rlaudit.rendering.markdown_escaped import inert
 from rlaudit.rendering.report_format import ReportFormat
-from rlaudit.rendering.statements import counted
+from rlaudit.rendering.statements import counted, message_of
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
@@ -39,7 +39,8 @@ def _annotation(finding: "Finding") -> str:
         "title": f"rlaudit: {finding.rule}",
     }
     words = [f"{name}={_property(str(value))}" for name, value in properties.items() if value is not None]
-    message = finding.message if finding.fix is None else f"{finding.message}\nFix: {finding.fix.description}"
+    message = message_of(finding)
+    message += "" if finding.fix is None else f"\nFix: {finding.fix.description}"
     return f"::{COMMANDS[finding.severity]} {','.join(words)}::{_data(inert(message))}"
 
 

@@ -1,6 +1,6 @@
 """JUnit XML, for CI servers: a test case for each file and rule with findings.
 
-A case fails if a finding reaches --fail-on, so that the server's colour is the exit code's. Suppressed findings are
+A case fails if a finding counts for --fail-on, so that the server's colour is the exit code's. Suppressed findings are
 skipped cases. What could not be read is an error. A file or a measurement without findings is one case that passes.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.printable import printable
 from rlaudit.rendering.report_format import ReportFormat
-from rlaudit.rendering.statements import location, statements
+from rlaudit.rendering.statements import fails, location, message_of, statements
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
@@ -19,20 +19,18 @@ if TYPE_CHECKING:
 
 # XML 1.0 has no way to write these, not even as references.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_RANKS = {"note": 0, "warning": 1, "error": 2, "never": 3}
 _COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def render(report: "Report", width: int | None) -> str:
     """Return a suite for each file."""
     inspected = report.get("inspection")
-    threshold = _RANKS[inspected.fail_on if inspected else "error"]
     suites = {config.path: _suite(config.path) for config in report.get("configs", ())}
     grouped: dict[tuple[str, str], list[Finding]] = {}
     for finding in statements(report):
         grouped.setdefault((finding.location.path or "rlaudit", finding.rule), []).append(finding)
     for (path, rule), findings in grouped.items():
-        _case(suites.setdefault(path, _suite(path)), path, rule, findings, threshold)
+        _case(suites.setdefault(path, _suite(path)), path, rule, findings, report)
     for path, suite in suites.items():
         if not len(suite):
             _add(suite, "testcase", {"classname": path, "name": "inspect"})
@@ -55,7 +53,7 @@ def render(report: "Report", width: int | None) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _case(suite: ET.Element, path: str, rule: str, findings: "Sequence[Finding]", threshold: int) -> None:
+def _case(suite: ET.Element, path: str, rule: str, findings: "Sequence[Finding]", report: "Report") -> None:
     counted = [finding for finding in findings if finding.suppressed is None]
     suppressed = [finding.suppressed for finding in findings if finding.suppressed is not None]
     attributes = {"classname": path, "name": rule}
@@ -67,10 +65,11 @@ def _case(suite: ET.Element, path: str, rule: str, findings: "Sequence[Finding]"
         _add(case, "skipped", {"message": reasons})
         return
     lines = "\n".join(
-        f"{location(finding.location)} {finding.severity}: {finding.message}".lstrip() for finding in counted
+        f"{location(finding.location)} {finding.severity}: {message_of(finding)}".lstrip() for finding in counted
     )
-    gravest = max(counted, key=lambda finding: _RANKS[finding.severity])
-    if _RANKS[gravest.severity] >= threshold:
+    failing = [finding for finding in counted if fails(finding, report)]
+    if failing:
+        gravest = max(failing, key=lambda finding: finding.severity.rank)
         _add(case, "failure", {"type": gravest.severity, "message": gravest.message}, lines)
     else:
         _add(case, "system-out", {}, lines)

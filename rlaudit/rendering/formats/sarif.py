@@ -11,7 +11,7 @@ from urllib.parse import quote
 from rlaudit.inspection.documentation import rule_documentation
 from rlaudit.printable import printable
 from rlaudit.rendering.report_format import ReportFormat
-from rlaudit.rendering.statements import statements
+from rlaudit.rendering.statements import message_of, statements
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding, Fix, Location
@@ -79,9 +79,12 @@ def _result(finding: "Finding", names: Sequence[str]) -> dict[str, Any]:
         "ruleId": finding.rule,
         "ruleIndex": names.index(finding.rule),
         "level": finding.severity,
-        "message": {"text": printable(finding.message)},
+        "message": {"text": printable(message_of(finding))},
         "locations": _locations(finding.location),
-        "properties": {"layer": finding.layer} if finding.layer else {},
+        "properties": {
+            **({"layer": finding.layer} if finding.layer else {}),
+            **({} if finding.so_today is None else {"soToday": finding.so_today}),
+        },
     }
     if finding.fingerprint is not None:
         result["partialFingerprints"] = {"rlaudit/v1": finding.fingerprint}

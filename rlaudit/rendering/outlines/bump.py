@@ -78,9 +78,9 @@ def _findings(report: "Report") -> list[Block]:
 
 def _with_places(findings: "Sequence[Finding]") -> "Finding":
     first, *others = findings
-    if not others:
-        return first
-    return replace(first, message=f"{first.message} Also at {_places([finding.location for finding in others])}.")
+    also = f" Also at {_places([finding.location for finding in others])}." if others else ""
+    # The section's title says that the move brings them.
+    return replace(first, message=first.message + also, so_today=None)
 
 
 def _places(places: "Sequence[Location]") -> str:

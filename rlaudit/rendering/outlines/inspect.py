@@ -22,7 +22,7 @@ from rlaudit.rendering.outline import (
 )
 from rlaudit.rendering.statements import location
 from rlaudit.report.shown_value import shown
-from rlaudit.severity import Severity
+from rlaudit.severity import FailFor, Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Config, Finding, Fixes, Inspected, Setting
@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 SEVERITIES = tuple(reversed(Severity))
 # In the order in which layers must be judged.
 LAYERS = (*Layer, None)
+# The findings of a move by `so_today`, and those of a config that does not move.
+_SPLIT = {"What the move brings": False, "So today already": True, "": None}
 ACTIONS, LOST = "What to do", "Written, and without effect"
 LAST_STEPS = ["step or batch", "process", "time", "requests", "tokens", "cached", ""]
 OUTCOMES = {
-    0: "no finding at or above {fail_on}",
-    1: "a finding at or above {fail_on}",
+    0: "no finding{counted} at or above {fail_on}",
+    1: "a finding{counted} at or above {fail_on}",
     3: "the audit is not finished: {unfinished}",
     70: "a reader or a rule failed: that is a bug in rlaudit, please report it",
 }
@@ -107,11 +109,20 @@ def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes
 
 
 def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:
-    """Return the findings to act on, and the notes folded. notes: whether notes are to act on, too."""
-    later = [] if notes else [finding for finding in findings if finding.severity == Severity.NOTE]
-    first = [finding for finding in findings if notes or finding.severity != Severity.NOTE]
-    blocks: list[Block] = [Findings(first)] if first else []
-    return [*blocks, *([Folded(f"Notes ({len(later)})", Findings(later), kind="notes")] if later else [])]
+    """Return the findings to act on, what a move brings first, and the notes folded.
+
+    notes: whether notes are to act on, too.
+    """
+    blocks: list[Block] = []
+    folded: list[Block] = []
+    for title, about in _SPLIT.items():
+        of_side = [finding for finding in findings if finding.so_today is about]
+        later = [] if notes else [finding for finding in of_side if finding.severity == Severity.NOTE]
+        first = [finding for finding in of_side if notes or finding.severity != Severity.NOTE]
+        blocks += [Findings(first, title)] if first else []
+        of_what = f" on: {title[0].lower()}{title[1:]}" if title else ""
+        folded += [Folded(f"Notes{of_what} ({len(later)})", Findings(later), kind="notes")] if later else []
+    return [*blocks, *folded]
 
 
 def _config(config: "Config", rows: "Sequence[Setting]", findings: "Sequence[Finding]", several: bool) -> list[Block]:
@@ -211,7 +222,8 @@ def _outcome(exit_code: int, inspected: "Inspected") -> str:
         return "no rollout config was found"
     if exit_code == 0 and any(inspected.counted.values()) and inspected.fail_on == "never":
         return "findings do not fail this run"
-    return OUTCOMES[exit_code].format(fail_on=inspected.fail_on, unfinished=unfinished)
+    counted = " that the move brings" if inspected.fail_for is FailFor.MOVE else ""
+    return OUTCOMES[exit_code].format(fail_on=inspected.fail_on, counted=counted, unfinished=unfinished)
 
 
 def _fixes(fixes: "Fixes") -> list[str]:

@@ -10,7 +10,7 @@ from rlaudit.audit.finding import Action
 from rlaudit.inspection.suppression import SuppressionKind
 from rlaudit.layers import Layer
 from rlaudit.settings.shown_step import ShownStep
-from rlaudit.severity import Severity
+from rlaudit.severity import FailFor, Severity
 
 Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model"]
 Versions = TypedDict("Versions", {"from": str | None, "to": str | None})
@@ -62,7 +62,10 @@ class Suppression:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a rule says of one place. action: null for a note that asks for nothing."""
+    """What a rule says of one place. action: null for a note that asks for nothing.
+
+    so_today: whether the release before the move has it as well. It is missing if nothing moves.
+    """
 
     rule: str
     layer: Layer | None
@@ -76,6 +79,7 @@ class Finding:
     suppressed: Suppression | None
     fingerprint: str | None = None
     action: Action | None = None
+    so_today: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +181,7 @@ class Inspected:
     platform: str
     machine: str
     fail_on: Severity | Literal["never"]
+    fail_for: FailFor | None = None
     counted: Mapping[str, int]
     suppressed: Mapping[str, int]
     # Of an rlaudit before 0.4, which had baselines; always 0 since.

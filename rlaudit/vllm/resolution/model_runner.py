@@ -4,6 +4,7 @@ It samples with other kernels (Gumbel-max instead of an exponential race) in ano
 """
 
 from rlaudit.unknown import Unknown
+from rlaudit.vllm.architecture import published
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, part, task_of
 
 _CONFIG = "vllm/config/vllm.py"
@@ -59,7 +60,9 @@ def _unsupported(view: Resolution) -> Resolved | None:
 def _by_model(view: Resolution) -> Resolved:
     if view.since("0.29.0"):
         return Resolved("V2", "every model takes the second model runner from 0.29.0 on")
-    checkpoint = view.checkpoint
+    checkpoint, how = view.checkpoint, ""
+    if checkpoint is None and (checkpoint := published(view)) is not None:
+        how = ", by the model's name,"
     architectures = set(checkpoint.get("architectures") or ()) if checkpoint is not None else None
     if not architectures:
         reason = "it depends on the model's architecture between 0.22.0 and 0.28, and the checkpoint is not here"
@@ -75,7 +78,7 @@ def _by_model(view: Resolution) -> Resolved:
         listed = _SECOND if view.since("0.23.0") else _FIRST
         taken = bool(architectures & listed) and not mixture and not checkpoint.get("quantization_config")
     return Resolved(
-        "V2" if taken else "V1", f"{name} is {'' if taken else 'not '}among the models that take it by default"
+        "V2" if taken else "V1", f"{name}{how} is {'' if taken else 'not '}among the models that take it by default"
     )
 
 

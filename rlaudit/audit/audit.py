@@ -139,7 +139,7 @@ class Audit:
             if made is None:
                 return None
             edits += made
-        return Fix(description, tuple(edits), safe)
+        return Fix(description, tuple(edits), safe, tuple(wanted.items()))
 
 
 def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Version, Version], machine: Machine) -> Audit:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Edit, Place
@@ -36,6 +37,8 @@ class Fix:
     edits: tuple[Edit, ...]
     # Whether they only restore what the config means today.
     safe: bool
+    # What they set, as names and values of vLLM.
+    sets: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,5 @@ class Finding:
     action: Action | None = None
     # Whether the release before the move has it as well. None where nothing moves.
     so_today: bool | None = None
+    # What to set, as names of vLLM and values as JSON.
+    sets: tuple[tuple[str, str], ...] = ()

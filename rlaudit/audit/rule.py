@@ -1,7 +1,7 @@
 """A rule: what one file under rules/ offers, and what an advisory becomes."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,14 +30,22 @@ class Rule:
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
         confirm: str = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
+        sets: Mapping[str, Any] | None = None,
     ) -> Finding:  # fmt: skip
-        """Return a finding at the place of `setting`, else of the first of `by` that is written."""
+        """Return a finding at the place of `setting`, else of the first of `by` that is written.
+
+        sets: what to set in vLLM, if the file cannot be written so.
+        """
         where = place or audit.place(setting, by)
         action = action or without_fix(audit, setting, where.setting)
         line = audit.config.decided.get(setting)
         message = message if line is None else f"{message} What decides: {line}."
         value = _value(audit, setting)
-        return Finding(self.name, self.layer, severity, message, where, setting, value, fix, confirm, action)
+        wanted = sets.items() if sets is not None else fix.sets if fix is not None else ()
+        to_set = tuple((name, _as_text(wish)) for name, wish in wanted)
+        return Finding(
+            self.name, self.layer, severity, message, where, setting, value, fix, confirm, action, sets=to_set
+        )
 
 
 def _value(audit: Audit, setting: str) -> str:

@@ -22,6 +22,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.inspection import (
     Config,
     FixEdit,
+    Gone,
     Inspected,
     Location,
     LostSetting,
@@ -53,7 +54,7 @@ def document_of(
     configs = [(file, config) for file in inspection.files for config in file.configs]
     settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
     rows = Counter(row.config for row in settings)
-    requested = inspection.request.context.machine
+    requested, rules = inspection.request.context.machine, inspection.request.context.rules
     machines = {(config.audit.after.machine.platform, config.audit.after.machine.name) for _, config in configs}
     platform, name = machines.pop() if len(machines) == 1 else (requested.platform, requested.name)
     return {
@@ -68,7 +69,7 @@ def document_of(
             files_with_config=sum(bool(file.configs) for file in inspection.files),
             configs=inspection.configs,
             settings=sum(row.origin != "engine" or row.written is not None for row in settings),
-            rules=len(inspection.request.context.rules),
+            rules=len(rules),
             platform=platform,
             machine=name,
             fail_on=fail_on if fail_on is not None else "never",
@@ -82,6 +83,8 @@ def document_of(
             ],
             bugs=list(inspection.bugs),
             fixes=_fixes(fixes),
+            layers=[layer for layer in Layer if any(rule.layer is layer for rule in rules.values())],
+            gone=_gone([config for _, config in configs]),
         ),
     }
 
@@ -93,6 +96,21 @@ def _versions(files: Sequence[InspectedFile]) -> "Versions":
         return {"from": None, "to": None}
     before, after = releases.pop()
     return {"from": before, "to": after}
+
+
+def _gone(configs: Sequence[InspectedConfig]) -> list[Gone]:
+    """Count the findings before the move that no finding after it is."""
+    gone: dict[Finding, None] = {}
+    for config in configs:
+        stays = {(finding.rule, finding.setting, finding.place.path) for finding in config.findings}
+        gone |= {finding: None for finding in config.before_the_move
+                 if (finding.rule, finding.setting, finding.place.path) not in stays}  # fmt: skip
+    numbers = Counter((finding.rule, finding.layer, finding.severity) for finding in gone)
+    return [
+        Gone(rule=rule, layer=layer, severity=severity, number=number)
+        for (rule, layer, severity), number in numbers.items()
+        if layer is not None
+    ]
 
 
 def _counted(counted: Sequence[Judged]) -> dict[str, int]:
@@ -171,6 +189,7 @@ def _finding(judged: Judged, texts: dict[str, str]) -> ReportedFinding:
         fingerprint=fingerprint(finding, relative_to(Path.cwd())),
         action=action_of(finding),
         so_today=finding.so_today,
+        sets=dict(finding.sets) or None,
     )
 
 

@@ -46,6 +46,7 @@ from rlaudit.audit.sampling import filters, is_greedy, listed, temperature, unkn
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic layer names the kept mass"
 
@@ -60,7 +61,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
         trainer = "the trainer does not apply" if replays is False else "the trainer would have to apply as well"
         message = f"Rollouts are sampled with {listed(cut)}, which {trainer}: {_consequence(audit)}. Sample without."
-        yield RULE.finding(audit, severity, next(iter(cut)), message, confirm=CONFIRM)
+        sets = {name: NEUTRAL_SAMPLING[name] for name in cut}
+        yield RULE.finding(audit, severity, next(iter(cut)), message, confirm=CONFIRM, sets=sets)
     elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, FILTERS)
         if names:

@@ -61,7 +61,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     confirm = "rlaudit ablate, factor enforce-eager, with tensor parallelism"
     decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
     by = ("tensor_parallel_size",)
-    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm, by=by, action=decide)
+    sets = {f"{SETTING}.pass_config.{PASS}": False}
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm, by=by, action=decide, sets=sets)
 
 
 RULE = Rule("fuse-allreduce-rms", Layer.INFERENCE_PATH, check)

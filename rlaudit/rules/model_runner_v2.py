@@ -61,7 +61,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         because = audit.after.engine(RUNNER).note
         message = f"{which}: sampling and batch building change {between} ({because}). {advice}."
-        yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=CONFIRM)
+        yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=CONFIRM, sets={VARIABLE: "0"})
 
 
 RULE = Rule("model-runner-v2", Layer.INFERENCE_PATH, check)

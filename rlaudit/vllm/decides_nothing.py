@@ -18,13 +18,18 @@ DECIDES_NOTHING: Mapping[str, str] = {
     "config_format": _LOADING,
     # The note cascade-attention says it: two kernels for the same sums, chosen by batch.
     "disable_cascade_attn": "only for prefixes that many requests share, by kernels of the same precision",
+    # From false to null: the release decides by the model. Blocks of other sizes hold the same keys and values.
+    "disable_hybrid_kv_cache_manager": "how the memory of the cache is shared out among kinds of layers",
     "disable_log_stats": _WATCHING,
+    "disable_nccl_for_dp_synchronization": "by which library ranks agree on the size of a batch",
     "download_dir": _LOADING,
     "flashinfer_sampler": "which kernel draws tokens from the same distribution; no logprob is of it",
     "hf_config_path": _LOADING,
     "hf_overrides": "releases write the same nothing in other ways",
     "hf_token": _LOADING,
     "ignore_patterns": _LOADING,
+    # It counts only if kv_offloading_size is set.
+    "kv_offloading_backend": "by which program blocks of the cache are kept elsewhere, and come back as they were",
     "max_parallel_loading_workers": _LOADING,
     "optimization_level": _HELD_BY_OTHERS,
     "otlp_traces_endpoint": _WATCHING,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rlaudit.layers import Layer
 from rlaudit.rendering.actions import action_lines
+from rlaudit.rendering.inspected_answer import answer
 from rlaudit.rendering.inspected_settings import settings_blocks
 from rlaudit.rendering.outline import (
     NOT_SEEN,
@@ -56,12 +57,14 @@ def outline(report: "Report") -> Outline:
     notes = inspected is not None and inspected.fail_on == Severity.NOTE
     lines = action_lines(findings)
     actions: list[Block] = [Lines(lines, ACTIONS)] if lines else []
+    answered = answer(report, findings)
     return Outline(
         _title(configs),
         [
+            Section("answer", _title(configs), [] if alone else answered, leads=True),
             verdicts(report, page_only=True),
             Section("actions", ACTIONS, [] if alone else actions, gathers=True),
-            *_files(report, paths, actions if alone else (), notes=notes),
+            *_files(report, paths, [*answered, *actions] if alone else (), notes=notes),
             Section("others", "Elsewhere", findings_blocks(others, notes), gathers=True),
             _defaults(report),
             listed("failed", "Failed", inspected.bugs if inspected else (), indent=1),

@@ -64,7 +64,8 @@ class Suppression:
 class Finding:
     """What a rule says of one place. action: null for a note that asks for nothing.
 
-    so_today: whether the release before the move has it as well. It is missing if nothing moves.
+    so_today: whether the release before the move has it as well. It is missing if nothing moves. sets: what to set, as
+    names of vLLM and values as JSON.
     """
 
     rule: str
@@ -80,6 +81,7 @@ class Finding:
     fingerprint: str | None = None
     action: Action | None = None
     so_today: bool | None = None
+    sets: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,8 +171,18 @@ class Fixes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gone:
+    """How many findings of a rule the release before a move has and the one after it has not."""
+
+    rule: str
+    layer: Layer
+    severity: Severity
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Inspected:
-    """What was looked at and how it ended."""
+    """What was looked at and how it ended. layers: those that a rule looked at. gone: what the move takes away."""
 
     files_read: int
     files_of_other_kinds: int
@@ -189,3 +201,5 @@ class Inspected:
     unread: Sequence[UnreadFile]
     bugs: Sequence[str]
     fixes: Fixes
+    layers: Sequence[Layer] | None = None
+    gone: Sequence[Gone] | None = None

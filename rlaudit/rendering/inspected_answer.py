@@ -1,0 +1,107 @@
+"""The first screen of an inspection with two sides: what the move brings, what to set, and what is so today already.
+
+Nothing is measured, so a layer is *changed*, or *nothing found*, or *not measured* if no rule looked at it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.audit.finding import ActionKind
+from rlaudit.layers import Layer
+from rlaudit.rendering.outline import Block, Prose, Table
+from rlaudit.severity import Severity
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Finding, Inspected
+    from rlaudit.report.report import Report
+
+SEVERITIES = tuple(reversed(Severity))
+# So many settings and rules fit a sentence of the first screen; further ones are counted.
+MOST_SETTINGS, MOST_RULES = 4, 3
+
+
+def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
+    """Return at most three sentences and the layers; nothing if no config moves. findings: the gravest first."""
+    inspected = report.get("inspection")
+    configs = report.get("configs", ())
+    if inspected is None or not any(config.versions["from"] != config.versions["to"] for config in configs):
+        return []
+    brought = [finding for finding in findings if finding.so_today is False]
+    standing = [finding for finding in findings if finding.so_today is True]
+    sentences = [_brought(brought), _to_set(brought), _standing(standing)]
+    return [Prose([sentence for sentence in sentences if sentence]), _layers(report, inspected, brought, standing)]
+
+
+def _brought(brought: "Sequence[Finding]") -> str:
+    if not brought:
+        return "The move brings nothing that a rule here finds; what is open is listed below."
+    return f"The move brings {_counted_and_named(brought)}."
+
+
+def _to_set(brought: "Sequence[Finding]") -> str:
+    """Return what to set against what the move brings, and the release of a framework to take."""
+    graver = [finding for finding in brought if finding.severity != Severity.NOTE]
+    settings = list(dict.fromkeys(setting for finding in graver for setting in _settings(finding)))
+    actions = (finding.action for finding in graver)
+    frameworks = dict.fromkeys(action.of for action in actions if action and action.kind is ActionKind.FRAMEWORK)
+    left = len(settings) - MOST_SETTINGS
+    further = f" and {left} more" if left > 0 else ""
+    to_set = f"To keep what runs today, set {_listed(settings[:MOST_SETTINGS])}{further}" if settings else ""
+    taken = f"take {_listed(list(frameworks))}" if frameworks else ""
+    sentence = "; ".join(filter(None, (to_set, taken)))
+    return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
+
+
+def _standing(standing: "Sequence[Finding]") -> str:
+    if not standing:
+        return ""
+    to_set = f"; for the first, set {_listed(_settings(standing[0]))}" if standing[0].sets else ""
+    return f"So today already: {_counted_and_named(standing)}{to_set}."
+
+
+def _settings(finding: "Finding") -> list[str]:
+    return [f"{name}={value}" for name, value in (finding.sets or {}).items()]
+
+
+def _counted_and_named(findings: "Sequence[Finding]") -> str:
+    """Return `2 warnings, 1 note (seed-changed, cascade-attention)`, each rule once, the gravest first."""
+    rules = list(dict.fromkeys(finding.rule for finding in findings))
+    left = len(rules) - MOST_RULES
+    named = ", ".join(rules[:MOST_RULES]) + (f" and {left} more" if left > 0 else "")
+    return f"{_counted(finding.severity for finding in findings)} ({named})"
+
+
+def _layers(
+    report: "Report", inspected: "Inspected", brought: "Sequence[Finding]", standing: "Sequence[Finding]"
+) -> Table:
+    rows = []
+    for number, layer in enumerate(Layer, 1):
+        moves = [finding.severity for finding in brought if finding.layer is layer]
+        stays = [finding.severity for finding in standing if finding.layer is layer]
+        gone = [one.severity for one in inspected.gone or () if one.layer is layer for _ in range(one.number)]
+        cells = [_found([*stays, *gone]), _found([*stays, *moves]), "changed" if moves or gone else "nothing found"]
+        looked = inspected.layers is None or layer in inspected.layers
+        rows.append([f"{number} {layer}", *(cells if looked else ["not measured"] * len(cells))])
+    versions = report["versions"]
+    sides = [f" ({version})" if version is not None else "" for version in (versions["from"], versions["to"])]
+    return Table(["layer", f"today{sides[0]}", f"after{sides[1]}", "the move"], rows)
+
+
+def _found(severities: Sequence[Severity]) -> str:
+    return _counted(severities) if severities else "nothing found"
+
+
+def _counted(severities: Iterable[Severity]) -> str:
+    """Return `2 errors, 1 note`."""
+    numbers = Counter(severities)
+    return ", ".join(
+        f"{numbers[severity]} {severity}{'' if numbers[severity] == 1 else 's'}"
+        for severity in SEVERITIES
+        if numbers[severity]
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,5 +1,6 @@
 """What a rule looks at: one config under the version it runs on today, and under the one it moves to."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,6 +61,10 @@ class Side:
     def variable(self, name: str) -> Setting | None:
         """Return an environment variable that the config or the framework sets."""
         return self.config.environment.get(name)
+
+
+# A value that is not known, as text.
+UNKNOWN_VALUE = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +144,7 @@ class Audit:
             if made is None:
                 return None
             edits += made
-        return Fix(description, tuple(edits), safe, tuple(wanted.items()))
+        return Fix(description, tuple(edits), safe, tuple((name, as_text(value)) for name, value in wanted.items()))
 
 
 def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Version, Version], machine: Machine) -> Audit:
@@ -149,6 +154,13 @@ def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Versio
         catalogue = Catalogue.at(version)
         sides.append(Side(version, catalogue, config, machine, resolve(config, catalogue, machine)))
     return Audit(sides[0], sides[1])
+
+
+def as_text(value: Any) -> str:
+    """Return a value as configs spell it: JSON, and text without quotes."""
+    if isinstance(value, Unknown):
+        return UNKNOWN_VALUE
+    return value if isinstance(value, str) else json.dumps(as_json(value), sort_keys=True)
 
 
 def as_json(value: Any) -> Any:

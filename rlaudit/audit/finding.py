@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Edit, Place
@@ -37,8 +36,8 @@ class Fix:
     edits: tuple[Edit, ...]
     # Whether they only restore what the config means today.
     safe: bool
-    # What they set, as names and values of vLLM.
-    sets: tuple[tuple[str, Any], ...] = ()
+    # What they set, as names of vLLM and values as JSON.
+    sets: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

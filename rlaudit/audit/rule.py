@@ -1,17 +1,15 @@
 """A rule: what one file under rules/ offers, and what an advisory becomes."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.audit.action import without_fix
-from rlaudit.audit.audit import Audit, as_json
+from rlaudit.audit.audit import Audit, as_text
 from rlaudit.audit.finding import Action, Finding, Fix
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Place
 from rlaudit.severity import Severity
-from rlaudit.unknown import Unknown
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,9 @@ class Rule:
         line = audit.config.decided.get(setting)
         message = message if line is None else f"{message} What decides: {line}."
         value = _value(audit, setting)
-        wanted = sets.items() if sets is not None else fix.sets if fix is not None else ()
-        to_set = tuple((name, _as_text(wish)) for name, wish in wanted)
+        to_set = fix.sets if fix is not None else ()
+        if sets is not None:
+            to_set = tuple((name, as_text(wish)) for name, wish in sets.items())
         return Finding(
             self.name, self.layer, severity, message, where, setting, value, fix, confirm, action, sets=to_set
         )
@@ -51,15 +50,8 @@ class Rule:
 def _value(audit: Audit, setting: str) -> str:
     """Return a setting's value as text, by which code scanning recognises the finding in another commit."""
     if audit.after.exists(setting):
-        return _as_text(audit.after.engine(setting).value)
+        return as_text(audit.after.engine(setting).value)
     for settings in (audit.config.sampling, audit.config.environment, audit.config.trainer):
         if setting in settings:
-            return _as_text(settings[setting].value)
+            return as_text(settings[setting].value)
     return ""
-
-
-def _as_text(value: Any) -> str:
-    """Return a value as configs spell it: JSON, and text without quotes."""
-    if isinstance(value, Unknown):
-        return "unknown"
-    return value if isinstance(value, str) else json.dumps(as_json(value), sort_keys=True)

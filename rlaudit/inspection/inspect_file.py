@@ -144,6 +144,7 @@ def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...],
     before_the_move: list[Finding] = []
     bugs: list[Bug] = []
     unmoved = Audit(audit.before, audit.before)
+    of_one_file = audit.before.config.path == audit.after.config.path
     for rule in rules:
         if rule.layer is Layer.SEMANTIC and not audit.generates:
             continue
@@ -153,7 +154,7 @@ def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...],
         except Exception as error:
             bugs.append(Bug(audit.config.path, f"rule {rule.name}", error))
             continue
-        findings += with_today(found, today, rule) if audit.migrates else found
+        findings += with_today(found, today, rule, of_one_file=of_one_file) if audit.migrates else found
         before_the_move += today
     return tuple(findings), tuple(before_the_move), tuple(bugs)
 

@@ -47,16 +47,17 @@ def _to_set(brought: "Sequence[Finding]") -> str:
     frameworks = dict.fromkeys(action.of for action in actions if action and action.kind is ActionKind.FRAMEWORK)
     left = len(settings) - MOST_SETTINGS
     further = f" and {left} more" if left > 0 else ""
-    to_set = f"To keep what runs today, set {_listed(settings[:MOST_SETTINGS])}{further}" if settings else ""
-    taken = f"take {_listed(list(frameworks))}" if frameworks else ""
-    sentence = "; ".join(filter(None, (to_set, taken)))
-    return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
+    to_set = f"What to set: {_listed(settings[:MOST_SETTINGS])}{further}." if settings else ""
+    needed = f"The move needs {_listed(list(frameworks))}." if frameworks else ""
+    return " ".join(filter(None, (to_set, needed)))
 
 
 def _standing(standing: "Sequence[Finding]") -> str:
     if not standing:
         return ""
-    to_set = f"; for the first, set {_listed(_settings(standing[0]))}" if standing[0].sets else ""
+    first = standing[0]
+    sets = first.sets and first.severity != Severity.NOTE
+    to_set = f"; for the first, set {_listed(_settings(first))}" if sets else ""
     return f"So today already: {_counted_and_named(standing)}{to_set}."
 
 
@@ -65,11 +66,12 @@ def _settings(finding: "Finding") -> list[str]:
 
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:
-    """Return `2 warnings, 1 note (seed-changed, cascade-attention)`, each rule once, the gravest first."""
-    rules = list(dict.fromkeys(finding.rule for finding in findings))
+    """Return `2 warnings, 1 note (seed-changed, half-precision-head)`: each rule once, the gravest first, no notes."""
+    counted = _counted(finding.severity for finding in findings)
+    rules = list(dict.fromkeys(finding.rule for finding in findings if finding.severity != Severity.NOTE))
     left = len(rules) - MOST_RULES
     named = ", ".join(rules[:MOST_RULES]) + (f" and {left} more" if left > 0 else "")
-    return f"{_counted(finding.severity for finding in findings)} ({named})"
+    return f"{counted} ({named})" if named else counted
 
 
 def _layers(

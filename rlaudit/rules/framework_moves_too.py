@@ -62,7 +62,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif before is None or meet:
         return
     else:
-        today = before.oldest if before.newest.is_devrelease else f"before {before.newest}"
+        pinned = before.newest is not None and before.newest.is_devrelease
+        today = before.oldest if pinned else f"before {before.newest}"
         apart = f"it is {today} with vLLM {audit.before.version} ({before.until}), and {needed}"
         message = f"No release of the framework goes with both: {apart}. Move it with vLLM, and read what it changes."
         if copy is not None:

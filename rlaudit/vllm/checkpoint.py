@@ -31,9 +31,10 @@ def cached_config(config: RolloutConfig) -> Mapping[str, Any] | None:
     model, revision = config.model, config.engine.get("revision")
     if model is None or not model.known or not isinstance(model.value, str) or model.value.count("/") != 1:
         return None
-    if revision is not None and not revision.known:
+    branch = None if revision is None else revision.value
+    if branch is not None and not isinstance(branch, str):
         return None
-    folder = None if is_folder(model.value) else hub_snapshot(model.value, revision and revision.value, os.environ)
+    folder = None if is_folder(model.value) else hub_snapshot(model.value, branch, os.environ)
     return None if folder is None else read_json_object(folder / "config.json")
 
 

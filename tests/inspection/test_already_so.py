@@ -1,10 +1,14 @@
-"""What today's release does as well is told as that."""
+"""What today's release does as well is told apart from what a move brings, in every format."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from toy_dialect import PLAIN, Desk
 
 from rlaudit.audit.finding import Finding
+from rlaudit.cli.app import run
 from rlaudit.inspection.inspect import one_config
 from rlaudit.severity import Severity
 from rlaudit.vllm.machine import Machine
@@ -13,7 +17,7 @@ SERVER = """export VLLM_ATTENTION_BACKEND=FLASHINFER
 export VLLM_USE_V1=0
 vllm serve Qwen/Qwen3-8B --max-seq-len-to-capture 8192
 """
-WORDS = "already: the move changes nothing of it"
+BOTH = PLAIN.replace("seed: 1", "enable_prefix_caching: true")
 
 
 def of_rule(folder: Path, rule: str, before: str, text: str = SERVER) -> Finding:
@@ -31,7 +35,7 @@ def of_rule(folder: Path, rule: str, before: str, text: str = SERVER) -> Finding
 def test_what_is_so_before_the_move_is_no_error_of_it_and_gets_no_fix(tmp_path, rule, severity):
     finding = of_rule(tmp_path, rule, "0.16.0")
     assert finding.severity is severity
-    assert f"with vLLM 0.16.0 {WORDS}" in finding.message
+    assert finding.so_today is True
     assert finding.fix is None
 
 
@@ -39,15 +43,87 @@ def test_what_is_so_before_the_move_is_no_error_of_it_and_gets_no_fix(tmp_path, 
 def test_what_the_move_takes_away_stays_an_error(tmp_path, rule):
     finding = of_rule(tmp_path, rule, "0.10.2")
     assert finding.severity is Severity.ERROR
-    assert WORDS not in finding.message
+    assert finding.so_today is False
 
 
 def test_without_a_migration_it_is_told_of_the_one_release(tmp_path):
     finding = of_rule(tmp_path, "removed-flag", "0.18.1")
     assert finding.severity is Severity.ERROR
-    assert WORDS not in finding.message
+    assert finding.so_today is None
 
 
 def test_a_key_that_was_passed_over_and_is_refused_now_stays_an_error(tmp_path):
     text = "vllm serve Qwen/Qwen3-8B --compilation-config '{\"use_inductor\": false}'\n"
     assert of_rule(tmp_path, "removed-nested-key", "0.12.0", text).severity is Severity.ERROR
+
+
+def reported(desk: Desk, output: str, *words: str) -> str:
+    desk.file("x.yaml", BOTH)
+    desk.inspect("x.yaml", "--output", output, *words)
+    return desk.out
+
+
+@pytest.mark.parametrize("output", ["text", "markdown", "html"])
+def test_what_the_move_brings_stands_before_what_is_so_today(desk: Desk, output: str) -> None:
+    page, end = reported(desk, output), "<" if output == "html" else "\n"
+    parts = (f"What the move brings{end}", "Raw logprobs", f"So today already{end}", "Prefix caching is on.")
+    places = [page.rindex(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_formats_without_headings_say_at_each_finding_what_is_so_today(desk: Desk) -> None:
+    findings = {one["rule"]: one.get("so_today") for one in json.loads(reported(desk, "json"))["findings"]}
+    assert findings == {"toy-raw": False, "toy-caching": True, "toy-warm": True}
+    results = json.loads(reported(desk, "sarif"))["runs"][0]["results"]
+    assert {one["ruleId"]: one["properties"]["soToday"] for one in results} == findings
+    for output in ("concise", "github", "junit"):
+        lines = [line for line in reported(desk, output).splitlines() if "Prefix caching" in line or "Raw log" in line]
+        assert all(("So today already." in line) == ("Prefix caching" in line) for line in lines), lines
+    desk.inspect("x.yaml", "--output", "json", migrate=False)
+    assert not [one for one in json.loads(desk.out)["findings"] if "so_today" in one]
+
+
+def test_a_case_of_junit_fails_only_if_it_counts(desk: Desk) -> None:
+    assert reported(desk, "junit", "--fail-on", "warning").count("<failure") == 2
+    assert reported(desk, "junit", "--fail-on", "warning", "--fail-for", "move").count("<failure") == 1
+
+
+def test_a_suppression_that_was_unused_before_the_move_is_no_finding_of_it(desk: Desk) -> None:
+    text = "# rlaudit: ignore-file[toy-caching] never\n" + PLAIN
+    desk.file("x.yaml", text)
+    desk.inspect("x.yaml", "--output", "json")
+    assert {one["rule"]: one["so_today"] for one in json.loads(desk.out)["findings"]}["suppression-unused"] is True
+
+
+def test_the_first_screen_is_the_answer_and_a_layer_never_matches(desk: Desk) -> None:
+    lines = reported(desk, "text").splitlines()
+    assert lines[0] == "x.yaml: Toy, vLLM 0.8.5 (V0) -> 0.18.1 (V1)"
+    assert lines[2:5] == [
+        "The move brings 1 error (toy-raw).",
+        "What to set: logprobs_mode=processed_logprobs.",
+        "So today already: 1 warning, 1 note (toy-caching); for the first, set enable_prefix_caching=false.",
+    ]
+    rows = [" ".join(line.split()) for line in lines[5:9]]
+    assert rows == [
+        "layer today (0.8.5) after (0.18.1) the move",
+        "1 semantic 1 note 1 error, 1 note changed",
+        "2 inference path 1 warning 1 warning nothing found",
+        "3 objective nothing found nothing found nothing found",
+    ]
+    desk.inspect("x.yaml", "--select", "semantic")
+    assert "   2 inference path  not measured" in desk.out
+
+
+def test_what_the_move_takes_away_is_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "serve.sh"
+    path.write_text("vllm serve Qwen/Qwen3-8B --max-seq-len-to-capture 8192\n")
+    run(["inspect", str(path), "--from", "0.18.1", "--to", "0.10.2", "--select", "removed-flag", "--output", "json"])
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [(one["rule"], one["number"]) for one in report["inspection"]["gone"]] == [("removed-flag", 1)]
+    assert report["findings"] == []
+
+
+@pytest.mark.parametrize("written", ["", "--logprobs-mode raw_logprobs "])
+def test_an_argument_that_today_lacks_and_does_without_is_so_today(tmp_path: Path, written: str) -> None:
+    text = f"export VLLM_USE_V1=1\nvllm serve Qwen/Qwen3-8B {written}--max-logprobs 5\n"
+    assert of_rule(tmp_path, "raw-logprobs", "0.8.5", text).so_today is True

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from simulated_audit import simulated_audit
@@ -69,3 +70,48 @@ def test_the_config_of_the_checkpoint_counts_and_not_the_name_of_its_folder(tmp_
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"model_type": "x", "text_config": {"num_local_experts": 8}}))
     assert known(str(folder)).mixture
+
+
+def runner(model: str, release: str = "0.22.0") -> tuple[Any, str]:
+    after = simulated_audit({"to": release, "model": model}).after
+    return after.value("model_runner"), after.engine("model_runner").note
+
+
+@pytest.mark.parametrize(
+    ("model", "release", "runs"),
+    [
+        ("Qwen/Qwen3-8B", "0.22.0", "V2"),
+        ("Qwen/Qwen3-4B-Instruct-2507", "0.22.0", "V2"),
+        ("/models/Qwen3-0.6B-Base", "0.22.0", "V2"),
+        ("Qwen/Qwen3-30B-A3B", "0.25.0", "V1"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "0.22.0", "V1"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "0.23.0", "V2"),
+        ("Qwen/Qwen2.5-7B", "0.24.0", "V1"),
+    ],
+)
+def test_the_whole_name_of_a_known_model_decides_its_runner_and_the_report_says_so(model, release, runs):
+    value, note = runner(model, release)
+    assert value == runs
+    assert "by the model's name" in note
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["Qwen/Qwen3-8B-FP8", "Qwen/Qwen3-8B-AWQ", "acme/Qwen3-8B", "acme/qwen3-8b-reward", "Qwen/Qwen3-VL-8B-Instruct",
+     "Qwen/Qwen3-Embedding-8B", "Qwen/Qwen3Guard-Gen-8B", "/models/Qwen3-8B-step-400", "Qwen3-8B-EAGLE3"],
+)  # fmt: skip
+def test_a_name_that_only_resembles_a_known_one_decides_nothing(model: str) -> None:
+    assert isinstance(runner(model)[0], Unknown)
+
+
+def test_a_config_in_the_hubs_cache_decides_and_a_name_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "models--Qwen--Qwen3-8B"
+    (repository / "snapshots" / "abc").mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc")
+    config = {"architectures": ["Qwen3ForCausalLM"], "quantization_config": {"quant_method": "fp8"}}
+    (repository / "snapshots" / "abc" / "config.json").write_text(json.dumps(config))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert runner("Qwen/Qwen3-8B")[0] == "V1"

@@ -1,6 +1,6 @@
 """Which findings of a move are so today already: the release before the move has them as well.
 
-Both sides are judged by the same rules. The same finding is of the same rule, setting and value, in the same file; lines
+The same rules judge both sides. The same finding is of the same rule, setting and value, in the same file. Lines
 do not count, since a fix moves them. A finding that counts less before the move is brought by it: a key that was passed
 over, and is refused now.
 """

@@ -1,4 +1,4 @@
-"""The release of a framework: given on the command line, pinned and not taken, or the one reason for much that is open."""
+"""The release of a framework: of the command line, pinned and not taken, or the one reason for much that is open."""
 
 import json
 from collections.abc import Callable
@@ -73,10 +73,8 @@ def test_another_framework_or_form_is_refused(project: Project, given: str, says
 
 
 def open_lines(project: Project, pins: str) -> list[str]:
-    text = project.inspected(
-        "run.sh", VERL, "--from", "0.11.1", "--to", "0.22.0", "--output", "json", *words, pins=pins
-    )
-    report: dict[str, Any] = json.loads(text)
+    versions = ("--from", "0.11.1", "--to", "0.22.0", "--output", "json")
+    report: dict[str, Any] = json.loads(project.inspected("run.sh", VERL, *versions, pins=pins))
     return list(report["configs"][0]["not_seen"])
 
 

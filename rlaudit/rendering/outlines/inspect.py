@@ -1,6 +1,7 @@
 """The report of an inspection: each file with its findings and what moves, then what was not seen."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from rlaudit.layers import Layer
@@ -57,14 +58,18 @@ def outline(report: "Report") -> Outline:
     notes = inspected is not None and inspected.fail_on == Severity.NOTE
     lines = action_lines(findings)
     actions: list[Block] = [Lines(lines, ACTIONS)] if lines else []
-    answered = answer(report, findings)
+    answers = Section("answer", _title(report), answer(report, findings), leads=True)
+    files = list(_files(report, paths, actions if alone else (), notes=notes))
+    if alone and answers.blocks:
+        answers = replace(answers, title=files[0].title, also=files[0].also)
+        files[0] = replace(files[0], title="Findings and settings", also=(), gathers=True)
     return Outline(
-        _title(configs),
+        _title(report),
         [
-            Section("answer", _title(configs), [] if alone else answered, leads=True),
+            answers,
             verdicts(report, page_only=True),
             Section("actions", ACTIONS, [] if alone else actions, gathers=True),
-            *_files(report, paths, [*answered, *actions] if alone else (), notes=notes),
+            *files,
             Section("others", "Elsewhere", findings_blocks(others, notes), gathers=True),
             _defaults(report),
             listed("failed", "Failed", inspected.bugs if inspected else (), indent=1),
@@ -79,11 +84,14 @@ def outline(report: "Report") -> Outline:
     )
 
 
-def _title(configs: "Sequence[Config]") -> str:
-    """Return the title of the only config, or how many there are."""
+def _title(report: "Report") -> str:
+    """Return the title of the only config, or how many there are, with the releases if all have the same."""
+    configs, versions = report.get("configs", ()), report["versions"]
     if len(configs) == 1:
         return _config_title(configs[0], several=False)
-    return f"{len(configs)} rollout configs" if configs else "No rollout config"
+    before, after = versions["from"], versions["to"]
+    moved = f", vLLM {before} -> {after}" if before != after else f", vLLM {after}" if after is not None else ""
+    return f"{len(configs)} rollout configs{moved}" if configs else "No rollout config"
 
 
 def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes: bool) -> Iterator[Section]:

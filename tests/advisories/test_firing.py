@@ -75,12 +75,6 @@ def test_its_fix_ends_it_and_is_not_safe_unless_it_restores_what_runs_today(name
             assert _said(name, fixed(example, finding.fix), tmp_path) == []
 
 
-def test_a_release_that_has_the_defect_already_is_named() -> None:
-    example = {"from": "0.20.0", **MET["routed-experts-of-the-last-stage"][0]}
-    [finding] = findings(known_rules()["routed-experts-of-the-last-stage"], example)
-    assert "as 0.20.0 does" in finding.message
-
-
 def test_one_thing_that_is_not_told_is_a_note_and_says_what_decides() -> None:
     example = {**MET["routed-experts-all-zero"][0], "from": "0.21.0", "model": "an/unpublished-model"}
     [finding] = findings(UNDECIDED, example)

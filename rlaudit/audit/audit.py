@@ -136,15 +136,16 @@ class Audit:
                 return settings[name].place
         return None
 
-    def fix(self, description: str, safe: bool, **wanted: Any) -> Fix | None:
-        """Return edits that set engine arguments in the file's own spelling; None if the file cannot be written so."""
+    def fix(self, description: str, safe: bool, **wanted: Any) -> Fix:
+        """Return edits that set engine arguments in the file's own spelling; none if the file cannot be written so."""
+        sets = tuple((name, as_text(value)) for name, value in wanted.items())
         edits: list[Edit] = []
         for name, value in wanted.items():
             made = self.config.write(name, value)
             if made is None:
-                return None
+                return Fix(description, (), safe, sets)
             edits += made
-        return Fix(description, tuple(edits), safe, tuple((name, as_text(value)) for name, value in wanted.items()))
+        return Fix(description, tuple(edits), safe, sets)
 
 
 def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Version, Version], machine: Machine) -> Audit:

@@ -30,7 +30,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Fix:
-    """Edits that resolve a finding."""
+    """Edits that resolve a finding. A finding has none without edits."""
 
     description: str
     edits: tuple[Edit, ...]

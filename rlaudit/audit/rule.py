@@ -32,7 +32,7 @@ class Rule:
     ) -> Finding:  # fmt: skip
         """Return a finding at the place of `setting`, else of the first of `by` that is written.
 
-        sets: what to set in vLLM, if the file cannot be written so.
+        A fix without edits only says what to set. sets: what to set in vLLM, if the fix does not say it.
         """
         where = place or audit.place(setting, by)
         action = action or without_fix(audit, setting, where.setting)
@@ -42,6 +42,7 @@ class Rule:
         to_set = fix.sets if fix is not None else ()
         if sets is not None:
             to_set = tuple((name, as_text(wish)) for name, wish in sets.items())
+        fix = fix if fix is not None and fix.edits else None
         return Finding(
             self.name, self.layer, severity, message, where, setting, value, fix, confirm, action, sets=to_set
         )

@@ -13,7 +13,7 @@ from rlaudit.rendering.outline import Block, Prose, Table
 from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.inspection import Finding, Inspected
+    from rlaudit.report.parts.inspection import Finding, Gone, Inspected
     from rlaudit.report.report import Report
 
 SEVERITIES = tuple(reversed(Severity))
@@ -29,14 +29,15 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
         return []
     brought = [finding for finding in findings if finding.so_today is False]
     standing = [finding for finding in findings if finding.so_today is True]
-    sentences = [_brought(brought), _to_set(brought), _standing(standing)]
+    sentences = [_brought(brought, inspected.gone or ()), _to_set(brought), _standing(standing)]
     return [Prose([sentence for sentence in sentences if sentence]), _layers(report, inspected, brought, standing)]
 
 
-def _brought(brought: "Sequence[Finding]") -> str:
-    if not brought:
-        return "The move brings nothing that a rule here finds; what is open is listed below."
-    return f"The move brings {_counted_and_named(brought)}."
+def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
+    brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
+    names = dict.fromkeys(one.rule for one in gone)
+    ends = f" It ends {_listed(list(names)[:MOST_RULES])}." if names else ""
+    return f"The move brings {brings}.{ends}"
 
 
 def _to_set(brought: "Sequence[Finding]") -> str:

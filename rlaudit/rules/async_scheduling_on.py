@@ -54,7 +54,7 @@ def _finding(audit: Audit) -> Finding:
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)
     # A plain server without a trainer's facts may not serve rollouts at all.
     severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
-    return RULE.finding(audit, severity, SETTING, message, fix, CONFIRM, sets={SETTING: False})
+    return RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
 
 
 RULE = Rule("async-scheduling-on", Layer.INFERENCE_PATH, check, defaults=("async_scheduling",))

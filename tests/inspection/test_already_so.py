@@ -117,7 +117,12 @@ def test_the_first_screen_is_the_answer_and_a_layer_never_matches(desk: Desk) ->
 def test_what_the_move_takes_away_is_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "serve.sh"
     path.write_text("vllm serve Qwen/Qwen3-8B --max-seq-len-to-capture 8192\n")
-    run(["inspect", str(path), "--from", "0.18.1", "--to", "0.10.2", "--select", "removed-flag", "--output", "json"])
+    words = ["inspect", str(path), "--from", "0.18.1", "--to", "0.10.2", "--select", "removed-flag"]
+    run(words)
+    text = capsys.readouterr().out
+    assert "The move brings nothing that a rule here finds. It ends removed-flag." in text
+    assert "2 inference path  1 error         nothing found   changed" in text
+    run([*words, "--output", "json"])
     report: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert [(one["rule"], one["number"]) for one in report["inspection"]["gone"]] == [("removed-flag", 1)]
     assert report["findings"] == []
@@ -127,3 +132,11 @@ def test_what_the_move_takes_away_is_a_change(tmp_path: Path, capsys: pytest.Cap
 def test_an_argument_that_today_lacks_and_does_without_is_so_today(tmp_path: Path, written: str) -> None:
     text = f"export VLLM_USE_V1=1\nvllm serve Qwen/Qwen3-8B {written}--max-logprobs 5\n"
     assert of_rule(tmp_path, "raw-logprobs", "0.8.5", text).so_today is True
+
+
+def test_what_to_set_is_said_of_a_file_that_cannot_be_written_so(desk: Desk) -> None:
+    desk.file("x.yaml", "toy:\n  sampling:\n    temperature: 0.7\n")
+    desk.inspect("x.yaml", "--output", "json", "--select", "toy-raw")
+    (finding,) = json.loads(desk.out)["findings"]
+    assert finding["fix"] is None
+    assert finding["sets"] == {"logprobs_mode": "processed_logprobs"}

@@ -41,8 +41,10 @@ def cached_config(config: RolloutConfig) -> Mapping[str, Any] | None:
 def hub_snapshot(model: str, revision: str | None, environ: Mapping[str, str]) -> Path | None:
     """Return the cached folder of a hub id at a branch, tag or commit, `main` by default; its name is the commit.
 
-    None if it has no configuration.
+    None if it has no configuration, or if the revision would lead out of the cache.
     """
+    if revision is not None and (".." in Path(revision).parts or Path(revision).is_absolute()):
+        return None
     home = Path(environ.get("HF_HOME") or Path(environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
     cache = expanded(environ.get("HF_HUB_CACHE") or home / "hub")
     repository = cache / f"models--{model.replace('/', '--')}"

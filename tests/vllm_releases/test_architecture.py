@@ -115,3 +115,6 @@ def test_a_config_in_the_hubs_cache_decides_and_a_name_does_not(
     (repository / "snapshots" / "abc" / "config.json").write_text(json.dumps(config))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     assert runner("Qwen/Qwen3-8B")[0] == "V1"
+    for way in ("../snapshots/abc", str(repository / "snapshots" / "abc")):
+        after = simulated_audit({"to": "0.22.0", "model": "Qwen/Qwen3-8B", "engine": {"revision": way}}).after
+        assert after.resolution.checkpoint is None

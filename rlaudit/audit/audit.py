@@ -138,7 +138,8 @@ class Audit:
 
     def fix(self, description: str, safe: bool, **wanted: Any) -> Fix:
         """Return edits that set engine arguments in the file's own spelling; none if the file cannot be written so."""
-        sets = tuple((name, as_text(value)) for name, value in wanted.items())
+        # What is taken away is not set.
+        sets = tuple((name, as_text(value)) for name, value in wanted.items() if value is not None)
         edits: list[Edit] = []
         for name, value in wanted.items():
             made = self.config.write(name, value)

@@ -29,13 +29,18 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
         return []
     brought = [finding for finding in findings if finding.so_today is False]
     standing = [finding for finding in findings if finding.so_today is True]
-    sentences = [_brought(brought, inspected.gone or ()), _to_set(brought), _standing(standing)]
+    sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing)]
     return [Prose([sentence for sentence in sentences if sentence]), _layers(report, inspected, brought, standing)]
+
+
+def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> list[str]:
+    """Return what the move brings, and what to set if it is anything. brought: the gravest first."""
+    return [sentence for sentence in (_brought(brought, gone), _to_set(brought)) if sentence]
 
 
 def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
     brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
-    names = dict.fromkeys(one.rule for one in gone)
+    names = dict.fromkeys(one.rule for one in gone if one.severity != Severity.NOTE)
     ends = f" It ends {_listed(list(names)[:MOST_RULES])}." if names else ""
     return f"The move brings {brings}.{ends}"
 

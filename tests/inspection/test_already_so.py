@@ -140,3 +140,9 @@ def test_what_to_set_is_said_of_a_file_that_cannot_be_written_so(desk: Desk) -> 
     (finding,) = json.loads(desk.out)["findings"]
     assert finding["fix"] is None
     assert finding["sets"] == {"logprobs_mode": "processed_logprobs"}
+
+
+def test_what_is_to_be_taken_away_is_not_to_be_set(tmp_path: Path) -> None:
+    finding = of_rule(tmp_path, "removed-flag", "0.10.2")
+    assert finding.fix is not None
+    assert finding.sets == ()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rlaudit.rendering.inspected_answer import about_the_move
 from rlaudit.rendering.outline import (
     NOT_SEEN,
     Block,
@@ -44,10 +45,19 @@ def outline(report: "Report") -> Outline:
         facts=[count(number, severity) for severity, number in report["inspection"].counted.items()]
         if "inspection" in report
         else (),
+        about=_answer(report),
         indents=Indents(title=1, line=2),
         pictured=frozenset(),
         unfolded_by="-v",
     )
+
+
+def _answer(report: "Report") -> list[str]:
+    if "inspection" not in report:
+        return []
+    brought = [finding for finding in report["findings"] if finding.suppressed is None]
+    ranked = sorted(brought, key=lambda finding: SEVERITIES.index(finding.severity))
+    return about_the_move(ranked, report["inspection"].gone or ())
 
 
 def _title(report: "Report") -> str:

@@ -34,7 +34,7 @@ def test_a_terminal_of_0_columns_counts_as_80(words: list[str], monkeypatch: pyt
     ours, theirs = pty.openpty()
     reader = Reader(ours)
     reader.start()
-    with open(theirs, "w", encoding="utf-8") as terminal:
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
         for name in ("stdout", "__stdout__"):
             monkeypatch.setattr(sys, name, terminal)
         code = run(words)

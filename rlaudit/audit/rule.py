@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlaudit.audit.action import without_fix
 from rlaudit.audit.audit import Audit, as_json
 from rlaudit.audit.finding import Action, Finding, Fix
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Place
 from rlaudit.severity import Severity
@@ -29,15 +30,21 @@ class Rule:
 
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
-        confirm: str = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
+        confirm: str | Trial = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
     ) -> Finding:  # fmt: skip
-        """Return a finding at the place of `setting`, else of the first of `by` that is written."""
+        """Return a finding at the place of `setting`, else of the first of `by` that is written.
+
+        confirm: the experiment that shows whether it holds, or in words what else does.
+        """
         where = place or audit.place(setting, by)
         action = action or without_fix(audit, setting, where.setting)
         line = audit.config.decided.get(setting)
         message = message if line is None else f"{message} What decides: {line}."
         value = _value(audit, setting)
-        return Finding(self.name, self.layer, severity, message, where, setting, value, fix, confirm, action)
+        finding = Finding(self.name, self.layer, severity, message, where, setting, value, fix, action=action)
+        if isinstance(confirm, str):
+            return replace(finding, look=confirm)
+        return replace(finding, confirm=confirm.command(audit), look=confirm.look, trial=confirm)
 
 
 def _value(audit: Audit, setting: str) -> str:

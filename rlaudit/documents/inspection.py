@@ -154,6 +154,7 @@ def _finding(judged: Judged, texts: dict[str, str]) -> ReportedFinding:
         setting=finding.setting,
         value=finding.value,
         confirm=finding.confirm,
+        look=finding.look or None,
         fix=_fix(finding.fix, texts) if finding.fix is not None else None,
         suppressed=_suppressed(judged.suppressed) if judged.suppressed is not None else None,
         fingerprint=fingerprint(finding, relative_to(Path.cwd())),
@@ -224,12 +225,16 @@ def _layers(counted: Sequence[Judged]) -> list[Judgement]:
                 causes=rules,
                 because=errors[0].message if convicted else _why_not(open_layer),
                 evidence=[_evidence(finding) for finding in findings],
-                falsifier=errors[0].confirm if convicted else "",
+                falsifier=_refuted(errors[0]) if convicted else "",
                 next=_next(layer, errors[0] if errors else None, open_layer),
             )
         )
         open_layer = open_layer or (str(layer) if convicted else "")
     return judgements
+
+
+def _refuted(error: Finding) -> str:
+    return error.look or f"{error.confirm} without that mismatch"
 
 
 def _why_not(open_layer: str) -> str:

@@ -62,7 +62,11 @@ class Suppression:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a rule says of one place. action: null for a note that asks for nothing."""
+    """What a rule says of one place.
+
+    confirm: a command line that shows whether it holds. look: what else does, or what to look at in its report. action:
+    null for a note that asks for nothing.
+    """
 
     rule: str
     layer: Layer | None
@@ -72,6 +76,7 @@ class Finding:
     setting: str | None = None
     value: str | None = None
     confirm: str | None = None
+    look: str | None = None
     fix: Fix | None
     suppressed: Suppression | None
     fingerprint: str | None = None

@@ -1,6 +1,7 @@
 """The experiment that shows whether a finding holds, as a command line to paste."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,14 +25,11 @@ class Trial:
     def command(self, audit: "Audit") -> str:
         """Return the command line."""
         if not self.recipe and (self.factors or audit.migrates):
-            before = ["--from", str(audit.before.version)] if audit.migrates else []
-            words = [audit.config.path, *before, "--to", str(audit.after.version)]
-            words += [word for factor in self.factors for word in ("--factor", factor)]
-        else:
-            model = audit.config.model
-            named = ["--model", model.value] if model is not None and isinstance(model.value, str) else []
-            words = [self.recipe or SHORTEST, *named]
-        return shlex.join(["rlaudit", "ablate", *words])
+            before = str(audit.before.version) if audit.migrates else None
+            return ablation_of(audit.config.path, before, str(audit.after.version), self.factors)
+        model = audit.config.model
+        named = ["--model", model.value] if model is not None and isinstance(model.value, str) else []
+        return shlex.join(["rlaudit", "ablate", self.recipe or SHORTEST, *named])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,3 +42,11 @@ class Trial:
         factors = " ".join(f"--factor {factor}" for factor in self.factors)
         tried = f"rlaudit ablate {self.recipe or ' '.join(['CONFIG --from A --to B', factors]).strip()}"
         return f"{tried} ({self.look})" if self.look else tried
+
+
+def ablation_of(config: str, before: str | None, after: str | None, factors: Sequence[str] = ()) -> str:
+    """Return the command line that ablates a config, or a recipe without releases."""
+    releases = [word for option, release in (("--from", before), ("--to", after)) if release
+                for word in (option, release)]  # fmt: skip
+    tried = [word for factor in factors for word in ("--factor", factor)]
+    return shlex.join(["rlaudit", "ablate", config, *releases, *tried])

@@ -283,7 +283,7 @@ def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Exp
     if attribution.named or attribution.unexplained is not None:
         because = attribution.because
     if not named:
-        step = f"rlaudit ablate: no signature in these columns names a cause{_wanted(attribution)}"
+        step = f"no signature in these columns names a cause: ablate the config{_wanted(attribution)}"
         if attribution.tells:
             step = f"to settle which it is: {'; '.join(attribution.tells)}"
         return _Explained((), because, UNREFUTED, step, "more tokens")

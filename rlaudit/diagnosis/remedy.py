@@ -6,6 +6,7 @@ is named, and the setting is in no form.
 
 import json
 import shlex
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -30,6 +31,8 @@ from rlaudit.vllm.machine import Machine
 # What the report is about runs on GPUs, even if it was tried on a CPU.
 MACHINE = Machine()
 HF_OVERRIDES, HEAD = "hf_overrides", "head_dtype"
+# The columns of a comment, in a report on a terminal of 80: code is never wrapped.
+COMMENT = 76
 # Engine arguments and variables.
 Settings = tuple[Mapping[str, Any], Mapping[str, str]]
 
@@ -167,7 +170,7 @@ def _notes(remedies: Sequence[tuple[Remedy, str]]) -> Iterator[str]:
     for remedy, comment in remedies:
         besides = replace(remedy, engine_args={}, variables={}).words if remedy.possible else remedy.step
         if besides:
-            yield f"# {besides} ({comment})"
+            yield from textwrap.wrap(f"{besides} ({comment})", COMMENT, initial_indent="# ", subsequent_indent="#   ")
 
 
 def in_python(engine_args: Mapping[str, Any], variables: Mapping[str, str]) -> str:

@@ -87,7 +87,7 @@ def test_each_form_says_what_it_cannot_hold() -> None:
     assert "# VLLM_BATCH_INVARIANT=1: a variable, which no file holds\n" in made.config_file
     assert "no-enable-prefix-caching: true  # removes the mismatch\n" in made.config_file
     assert made.command.splitlines()[-1] == (
-        "VLLM_BATCH_INVARIANT=1 vllm serve MODEL --compilation-config '{\"cudagraph_mode\": \"NONE\"}' "
+        'VLLM_BATCH_INVARIANT=1 vllm serve MODEL --compilation-config \'{"cudagraph_mode": "NONE"}\' '
         "--attention-backend FLASH_ATTN --no-enable-prefix-caching"
     )
     assert "    enable_prefix_caching=False,\n" in made.python

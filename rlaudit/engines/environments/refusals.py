@@ -1,4 +1,4 @@
-"""Environments that the NVIDIA driver of this machine cannot run, recognised before anything is downloaded.
+"""Environments that the NVIDIA driver or the C library of this machine cannot run, known before any download.
 
 The CUDA of an environment is that of its torch. vLLM's wheels pin one torch exactly and are linked against its CUDA, so
 that another build of torch is no way out for an engine. The same release built for another CUDA is one, if an index
@@ -15,11 +15,12 @@ from packaging.version import Version
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import DEFAULT_INDEX, PackageSources, read_package_sources
-from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.driver import driver_runs, lowest_driver
 from rlaudit.errors import NotFinished
-from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_versions
+from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_versions, released_for
 from rlaudit.vllm.milestones import CUDA_12_9_ELSEWHERE
+from rlaudit.vllm.moved import moved_and_decides
 
 ELSEWHERE_CUDA = "12.9"
 ELSEWHERE = "vllm=={version}+cu129 from https://wheels.vllm.ai/{version}/cu129"
@@ -36,7 +37,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An environment that this machine's driver cannot run, why, and the ways out."""
+    """An environment that this machine cannot run, why, and the ways out."""
 
     spec: EnvironmentSpec
     message: str
@@ -44,7 +45,7 @@ class Refusal:
 
 
 def refuse(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> None:
-    """Raise NotFinished, with the ways out, if the driver cannot run one of these environments."""
+    """Raise NotFinished, with the ways out, if this machine cannot run one of these environments."""
     refused = refusals(specs, accelerator)
     if refused:
         messages = "\n".join(refusal.message for refusal in refused)
@@ -52,14 +53,48 @@ def refuse(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> None:
 
 
 def refusals(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> tuple[Refusal, ...]:
-    """Return every environment among these that the machine's driver cannot run."""
+    """Return every environment among these that the machine cannot run."""
     refused = []
     for spec in specs:
         needed = None if spec.command else needs(spec)
+        too_new = None if spec.command else _of_glibc(spec, accelerator)
+        if too_new is not None:
+            refused.append(too_new)
+            continue
         reason = refusal(spec, needed, accelerator.driver_cuda, accelerator.driver) if needed else None
         if reason is not None and not _is_on_a_named_index(spec, accelerator.driver_cuda, read_package_sources()):
             refused.append(reason)
     return tuple(refused)
+
+
+def _of_glibc(spec: EnvironmentSpec, accelerator: Accelerator) -> Refusal | None:
+    """Return why this machine's C library cannot load a release; None if it can, or is not known."""
+    build = published_build(spec.version, spec.build) if spec.is_engine else None
+    if build is None or not _is_newer(build.glibc, accelerator.glibc):
+        return None
+    message = f"{spec.name} cannot run here: it needs glibc {build.glibc}, and this machine has {accelerator.glibc}"
+    ways = [f"--python {spec.version}=COMMAND, a container that holds it"]
+    nearest = _alike(spec, accelerator)
+    if nearest is not None:
+        ways.insert(0, f"vLLM {nearest}, the nearest release that runs here; nothing that decides logprobs differs")
+    return Refusal(spec, message, f"Ways out for {spec.name}: {'; '.join(ways)}.")
+
+
+def _is_newer(needed: str, here: str) -> bool:
+    return bool(needed and here) and Version(needed) > Version(here)
+
+
+def _alike(spec: EnvironmentSpec, accelerator: Accelerator) -> Version | None:
+    """Return the nearest release that runs here and decides all that decides logprobs as this one does."""
+    wanted, published = Version(spec.version), released_for(spec.build)
+    machine = machine_of(accelerator)
+    for other in sorted(published, key=lambda other: abs(published.index(other) - published.index(wanted))):
+        build = published_build(str(other), spec.build)
+        if other == wanted or build is None or _is_newer(build.glibc, accelerator.glibc):
+            continue
+        if not moved_and_decides(min(wanted, other), max(wanted, other), machine):
+            return other
+    return None
 
 
 def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str = "") -> Refusal | None:

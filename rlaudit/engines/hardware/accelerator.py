@@ -45,6 +45,8 @@ class Accelerator:
     driver_cuda: str = ""
     # Of the host.
     instruction_sets: tuple[str, ...] = ()
+    # Of the host, as `2.36`; empty if its C library is another one.
+    glibc: str = ""
 
 
 def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Path = Path("/")) -> Accelerator:
@@ -55,10 +57,15 @@ def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Pa
     driver = None if cpu else _driver(root)
     cores, memory_mib, instructions = _cores(), _memory_mib(), _instruction_sets()
     if driver is None:
-        return Accelerator("cpu", _processor_name(), (), "", cores, memory_mib, "", instructions)
+        return Accelerator("cpu", _processor_name(), (), "", cores, memory_mib, "", instructions, _glibc())
     devices = visible_gpus(driver.gpus, os.environ if environ is None else environ)
     name = devices[0].name
-    return Accelerator("cuda", name, devices, driver.version, cores, memory_mib, driver.cuda, instructions)
+    return Accelerator("cuda", name, devices, driver.version, cores, memory_mib, driver.cuda, instructions, _glibc())
+
+
+def _glibc() -> str:
+    library, version = platform.libc_ver()
+    return version if library == "glibc" else ""
 
 
 def _driver(root: Path) -> Driver | None:

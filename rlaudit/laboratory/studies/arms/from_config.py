@@ -107,7 +107,7 @@ def experiment_from(
                 "name": "config",
                 **({"reference": points[0].document} if audit.migrates else {}),
                 "candidate": points[-1].document,
-                "factors": levels,
+                "factors": {name: some[0] if len(some) == 1 else some for name, some in levels.items()},
                 "parity": parity,
                 "leave_one_out": len(parity) > 1,
                 "repeats": 1,

@@ -18,9 +18,9 @@ from rlaudit.engines.environments.pip_configuration import DEFAULT_INDEX, Packag
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.driver import driver_runs, lowest_driver
 from rlaudit.errors import NotFinished
-from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_versions, released_for
+from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_versions
 from rlaudit.vllm.milestones import CUDA_12_9_ELSEWHERE
-from rlaudit.vllm.moved import moved_and_decides
+from rlaudit.vllm.runs_here import nearest_alike, newer_glibc
 
 ELSEWHERE_CUDA = "12.9"
 ELSEWHERE = "vllm=={version}+cu129 from https://wheels.vllm.ai/{version}/cu129"
@@ -69,32 +69,15 @@ def refusals(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> tupl
 
 def _of_glibc(spec: EnvironmentSpec, accelerator: Accelerator) -> Refusal | None:
     """Return why this machine's C library cannot load a release; None if it can, or is not known."""
-    build = published_build(spec.version, spec.build) if spec.is_engine else None
-    if build is None or not _is_newer(build.glibc, accelerator.glibc):
+    here = accelerator.glibc
+    needed = newer_glibc(spec.version, spec.build, here) if spec.is_engine else ""
+    if not needed:
         return None
-    message = f"{spec.name} cannot run here: it needs glibc {build.glibc}, and this machine has {accelerator.glibc}"
-    ways = [f"--python {spec.version}=COMMAND, a container that holds it"]
-    nearest = _alike(spec, accelerator)
-    if nearest is not None:
-        ways.insert(0, f"vLLM {nearest}, the nearest release that runs here; nothing that decides logprobs differs")
+    nearest = nearest_alike(spec.version, spec.build, here, machine_of(accelerator))
+    alike = f"vLLM {nearest}, the nearest release that runs here: nothing that decides logprobs differs"
+    ways = [*([alike] if nearest else []), f"a container with a newer glibc, given as --python {spec.version}=COMMAND"]
+    message = f"{spec.name} cannot run here: it needs glibc {needed}, and this machine has {here}"
     return Refusal(spec, message, f"Ways out for {spec.name}: {'; '.join(ways)}.")
-
-
-def _is_newer(needed: str, here: str) -> bool:
-    return bool(needed and here) and Version(needed) > Version(here)
-
-
-def _alike(spec: EnvironmentSpec, accelerator: Accelerator) -> Version | None:
-    """Return the nearest release that runs here and decides all that decides logprobs as this one does."""
-    wanted, published = Version(spec.version), released_for(spec.build)
-    machine = machine_of(accelerator)
-    for other in sorted(published, key=lambda other: abs(published.index(other) - published.index(wanted))):
-        build = published_build(str(other), spec.build)
-        if other == wanted or build is None or _is_newer(build.glibc, accelerator.glibc):
-            continue
-        if not moved_and_decides(min(wanted, other), max(wanted, other), machine):
-            return other
-    return None
 
 
 def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str = "") -> Refusal | None:

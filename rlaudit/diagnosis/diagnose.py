@@ -218,7 +218,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
 
 
 def _parity(block: BlockPlan, effects: Sequence[Effect]) -> Written | None:
-    """Return the parity settings that help or were not measured; None without any, or without a parity arm."""
+    """Return the parity settings that help, failed or are not possible; None without any, or without a parity arm."""
     if block.parity_name is None:
         return None
     treatment = next(iter(block.with_role(Role.CANDIDATE))).treatment
@@ -227,8 +227,9 @@ def _parity(block: BlockPlan, effects: Sequence[Effect]) -> Written | None:
         level = block.settings.factors[factor][0]
         tried = [effect for effect in effects if (effect.factor, effect.level) == (factor, level)]
         telling = [effect.verdict for effect in tried if effect.verdict in HELPFUL or effect.interacts]
-        failed = all(effect.verdict == EffectVerdict.FAILED for effect in tried)
+        seen = {effect.verdict for effect in tried}
         remedy = remedy_of(treatment, factor, level)
-        if telling or failed or not remedy.possible:
+        absent = not remedy.possible and seen == {EffectVerdict.UNSUPPORTED}
+        if telling or absent or seen <= {EffectVerdict.FAILED}:
             remedies.append((remedy, telling[-1] if telling else "not measured"))
     return written(treatment.version, remedies, f"parity settings of block {block.name}")

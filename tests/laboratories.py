@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from pasted_settings import faults_of_report
+from printed_commands import check, printed_in
 
 from rlaudit.cli.app import run
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
@@ -160,6 +162,9 @@ class Laboratory:
             exit_code = run(list(words))
         written = self.run_dir / "report.json"
         report = json.loads(written.read_text()) if written.exists() else {}
+        assert faults_of_report(report) == []
+        for printed in printed_in(report):
+            check(printed)
         return Run(exit_code, out.getvalue(), err.getvalue(), self.run_dir, report)
 
     @contextmanager

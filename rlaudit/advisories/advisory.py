@@ -19,6 +19,7 @@ from rlaudit.audit.audit import Audit, Side
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import restores
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
@@ -86,9 +87,10 @@ class Advisory:
     conditions: tuple[Condition, ...]
     # What a finding points at.
     setting: str
-    # Sentences.
+    # A sentence.
     way_out: str
-    confirm: str
+    # An experiment, or in words what shows it.
+    confirm: str | Trial
     # Where it is discussed: `vllm#42043`.
     threads: tuple[str, ...] = ()
     # What makes it silent, if one is known to hold.
@@ -142,11 +144,18 @@ def _advisory(name: str, written: Mapping[str, Any]) -> Advisory:
         conditions=tuple(map(condition_of, written["conditions"])),
         setting=written["setting"],
         way_out=written["way out"],
-        confirm=written["confirm"],
+        confirm=_confirm(written["confirm"]),
         threads=tuple(written.get("threads", ())),
         workarounds=tuple(map(condition_of, written.get("unless", ()))),
         escape=written.get("escape", {}),
     )
+
+
+def _confirm(written: Any) -> str | Trial:
+    if isinstance(written, str):
+        return written
+    _refuse_unknown_keys(written, ("factors", "recipe", "look"))
+    return Trial(tuple(written.get("factors", ())), written.get("recipe", ""), written.get("look", ""))
 
 
 def _edge(edge: str, written: Any) -> Seen:

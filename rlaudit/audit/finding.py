@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Edit, Place
 from rlaudit.severity import Severity
@@ -54,7 +55,11 @@ class Finding:
     # The setting's value as text, for a fingerprint that survives moved lines.
     value: str = ""
     fix: Fix | None = None
+    # A command line that shows whether it holds, and in words what to look at.
     confirm: str = ""
+    look: str = ""
+    # The experiment of `confirm`.
+    trial: Trial | None = None
     # The action that settles it if no fix does.
     action: Action | None = None
     # Whether the release before the move has it as well. None where nothing moves.

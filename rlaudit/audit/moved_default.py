@@ -8,6 +8,7 @@ from rlaudit.audit.audit import Audit, audit_of
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.settings.rollout_config import Origin, Setting
 from rlaudit.severity import Severity
@@ -58,7 +59,7 @@ def why_not_comparable(audit: Audit, name: str) -> str | None:
 
 
 def switched_on(
-    rule: Rule, audit: Audit, name: str, confirm: str, finding_of: Callable[[Audit], Finding]
+    rule: Rule, audit: Audit, name: str, confirm: Trial, finding_of: Callable[[Audit], Finding]
 ) -> Iterator[Finding]:
     """Yield a finding about a switch that nothing sets: `finding_of` the audit if it turns on, a note if it may."""
     reason = why_not_comparable(audit, name)

@@ -1,12 +1,13 @@
 """A rule: what one file under rules/ offers, and what an advisory becomes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlaudit.audit.action import without_fix
 from rlaudit.audit.audit import Audit, as_text
 from rlaudit.audit.finding import Action, Finding, Fix
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Place
 from rlaudit.severity import Severity
@@ -27,12 +28,13 @@ class Rule:
 
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
-        confirm: str = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
+        confirm: str | Trial = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
         sets: Mapping[str, Any] | None = None,
     ) -> Finding:  # fmt: skip
         """Return a finding at the place of `setting`, else of the first of `by` that is written.
 
-        A fix without edits only says what to set. sets: what to set in vLLM, if the fix does not say it.
+        A fix without edits only says what to set. sets: what to set in vLLM, if the fix does not say it. confirm: the
+        experiment that shows whether it holds, or in words what else does.
         """
         where = place or audit.place(setting, by)
         action = action or without_fix(audit, setting, where.setting)
@@ -43,9 +45,12 @@ class Rule:
         if sets is not None:
             to_set = tuple((name, as_text(wish)) for name, wish in sets.items())
         fix = fix if fix is not None and fix.edits else None
-        return Finding(
-            self.name, self.layer, severity, message, where, setting, value, fix, confirm, action, sets=to_set
+        finding = Finding(
+            self.name, self.layer, severity, message, where, setting, value, fix, action=action, sets=to_set
         )
+        if isinstance(confirm, str):
+            return replace(finding, look=confirm)
+        return replace(finding, confirm=confirm.command(audit), look=confirm.look, trial=confirm)
 
 
 def _value(audit: Audit, setting: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rlaudit.ablation.run import Ablation
     from rlaudit.engines.hardware.accelerator import Accelerator
     from rlaudit.laboratory.recipe import AnyRecipe
+    from rlaudit.laboratory.studies.arms.further_factors import Named
     from rlaudit.laboratory.study import Study
     from rlaudit.report.report import Report
 
@@ -57,6 +58,10 @@ def ablate(
     updates: Annotated[
         bool, typer.Option("--updates", help="With a recording: repeat how its weights were updated, on both releases.")
     ] = False,
+    factor: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=LEVEL]", help="Try this factor, too (rlaudit list factors); repeatable."),
+    ] = None,
     model: Annotated[str | None, typer.Option(help="Another model: a path or a hub id.")] = None,
     prompts: Annotated[str | None, typer.Option(help="Other prompts: a .txt or .jsonl file.")] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Completions per prompt.")] = None,
@@ -97,14 +102,18 @@ def ablate(
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
+    from rlaudit.laboratory.studies.arms.further_factors import named_factors
 
     outputs = parse_outputs(output)
+    named = named_factors(factor or ())
     given = given_interpreters(python, trainer_python)
     at_once = where.jobs_of(jobs)
     progress = Progress(quiet)
     cluster = where.on_cluster(executor, at_once, progress, cpu=cpu)
     accelerator, shares = (cluster.accelerator, ()) if cluster else split(detect(cpu), at_once or 1)
-    experiment = _experiment(recipe, from_, to, model, write_recipe, accelerator, progress, take_over or (), updates)
+    experiment = _experiment(
+        recipe, from_, to, model, write_recipe, accelerator, progress, take_over or (), updates, named
+    )
     if experiment is None:
         return 0
     study, loaded, path = experiment
@@ -162,10 +171,12 @@ def _experiment(
     progress: Progress,
     repeated: Sequence[str],
     updates: bool,
+    named: "Named",
 ) -> "tuple[Study, AnyRecipe, Path] | None":
     """Return the study, its recipe and the recipe's path; None if the recipe was only to be written, and is."""
     from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
     from rlaudit.laboratory.recipe import names_recipe
+    from rlaudit.laboratory.studies.arms.further_factors import with_factors
     from rlaudit.laboratory.study import known_studies, load_study
     from rlaudit.recorder.recording import is_recording
 
@@ -180,8 +191,11 @@ def _experiment(
     if from_ is None and to is None and not is_recording(path) and not (path.is_file() and not is_recipe(path)):
         if write_recipe is not None:
             raise UsageError(f"--write-recipe: {recipe} is a recipe already")
-        return load_study(recipe, accelerator.kind)
-    experiment = experiment_of(path, from_, to, model, accelerator, repeated, updates=updates)
+        study, loaded, found = load_study(recipe, accelerator.kind)
+        return study, with_factors(loaded, named), found
+    if updates and named:
+        raise UsageError("--factor is for arms, which --updates has none of")
+    experiment = experiment_of(path, from_, to, model, accelerator, repeated, updates=updates, named=named)
     for sentence in experiment.changed:
         progress.note(f"  {sentence}")
     if write_recipe is not None:

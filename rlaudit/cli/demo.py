@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from rlaudit import demo as files
+from rlaudit.cli.terminal import columns
 from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
 from rlaudit.standard_output import to_stdout
@@ -109,7 +110,7 @@ def _heading(question: str, words: tuple[str, ...]) -> str:
 
 
 def _entry(name: str, sentence: str) -> str:
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**6
+    width = columns() or 10**6
     return textwrap.fill(f"{name}: {sentence}", max(width, 40), initial_indent="  ", subsequent_indent="    ") + "\n"
 
 

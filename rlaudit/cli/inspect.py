@@ -216,3 +216,18 @@ def _say_versions(inspection: "Inspection") -> None:
     for sentence in dict.fromkeys(side.catalogue.remark for audit in audits for side in (audit.before, audit.after)):
         if sentence:
             say(sentence)
+    for version in dict.fromkeys(str(side.version) for audit in audits for side in (audit.before, audit.after)):
+        _say_what_cannot_run(version)
+
+
+def _say_what_cannot_run(version: str) -> None:
+    """Say that no ablation on this machine's processor can start a release, and which other one decides the same."""
+    from rlaudit.vllm.machine import machine_named
+    from rlaudit.vllm.runs_here import glibc_here, nearest_alike, newer_glibc
+
+    here = glibc_here()
+    needed = newer_glibc(version, "cpu", here)
+    if needed:
+        nearest = nearest_alike(version, "cpu", here, machine_named("cpu"))
+        instead = f"; ablate {nearest} instead, which decides the same" if nearest is not None else ""
+        say(f"vLLM {version} has no CPU build for this machine: it needs glibc {needed}, here is {here}{instead}")

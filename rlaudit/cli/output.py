@@ -1,7 +1,6 @@
 """`--output FORMAT[:PATH]`: where a report goes, and in which format. A format never changes the exit code."""
 
 import importlib
-import os
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.cli.terminal import terminal_width
 from rlaudit.errors import UsageError
 from rlaudit.rendering import formats
 from rlaudit.rendering.report_format import ReportFormat
@@ -83,20 +83,3 @@ def write_file(path: Path, text: str) -> None:
         if unwritable is None:
             raise
         raise unwritable from error
-
-
-def terminal_width() -> int | None:
-    """Return the columns of the terminal on stdout; None if it is piped, or if colours are not wanted or not possible.
-
-    NO_COLOR and FORCE_COLOR are obeyed, and a dumb terminal has no colours.
-    """
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}:
-        return None
-    if sys.stdout is None:
-        return None
-    if sys.stdout.isatty() or os.environ.get("FORCE_COLOR"):
-        try:
-            return os.get_terminal_size(sys.stdout.fileno()).columns
-        except OSError:
-            return 100
-    return None

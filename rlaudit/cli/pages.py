@@ -3,14 +3,13 @@
 import ast
 import inspect
 import re
-import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from pkgutil import iter_modules
 
 import rlaudit
+from rlaudit.cli.terminal import columns
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.discover import offered
 from rlaudit.errors import UsageError
@@ -69,13 +68,13 @@ def _about_release(name: str) -> str | None:
 
 def _folded(page: str) -> str:
     """Break lines at the width of a terminal, and indent what continues a line; a pipe keeps them whole."""
-    if sys.stdout is None or not sys.stdout.isatty():
+    width = columns()
+    if width is None:
         return page
-    width = max(shutil.get_terminal_size().columns, _NARROWEST)
     lines = (
         textwrap.fill(
             line,
-            width,
+            max(width, _NARROWEST),
             subsequent_indent=" " * (len(line) - len(line.lstrip()) + 4),
             break_long_words=False,
             break_on_hyphens=False,

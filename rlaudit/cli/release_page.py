@@ -13,7 +13,7 @@ from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.measured import RUNS, measured_by_all
-from rlaudit.vllm.moved import WHY, Change, Part, moved, text_of
+from rlaudit.vllm.moved import WHY, moved_and_decides, text_of
 from rlaudit.vllm.resolve import resolution_rules, resolve
 
 
@@ -64,11 +64,7 @@ def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]
     if not older:
         return
     before = older[-1]
-    moves = [
-        move
-        for move in moved(before, version, machine)
-        if move.change is Change.VALUE and (move.part is Part.RESOLVED or move.why)
-    ]
+    moves = moved_and_decides(before, version, machine)
     yield (
         f"What moved since {before} (rlaudit explain {before}..{version} has all)",
         [f"{move.name}: {text_of(move.before)} -> {text_of(move.after)}" for move in moves]

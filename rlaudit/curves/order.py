@@ -66,7 +66,7 @@ def order_of(comparison: Comparison) -> Order:
             Precedence.LOGPROBS_ONLY,
             f"{_when(logprobs)}; nothing of the training did",
             f"the backend, and training has not followed yet. {_reading(logprobs)}".strip(),
-            "rlaudit compare on logged rollouts of the first steps, or rlaudit ablate",
+            "compare logged rollouts of the first steps with the trainer, or ablate the config",
         )
     if training is not None:
         return Order(
@@ -74,7 +74,7 @@ def order_of(comparison: Comparison) -> Order:
             f"{_when(training)}; no logprob metric did",
             "the objective, the data or the environment rather than the backend. Not excluded: raw logprobs under "
             "top-p or top-k, which leave the difference at 0 and are off-policy all the same",
-            "compare the two configs, then: rlaudit inspect",
+            "compare the two configs, then inspect them",
         )
     return Order(Precedence.UNDECIDED, "only metrics of no known meaning separated", "", "")
 
@@ -87,7 +87,7 @@ def _of_both(logprobs: MetricResult, training: MetricResult) -> Order:
             because,
             "the backend first: judge semantics and inference path before touching the objective. "
             f"{_reading(logprobs)}".strip(),
-            "rlaudit inspect on both configs, rlaudit compare on logged rollouts of the first steps",
+            "inspect both configs, compare logged rollouts of the first steps with the trainer",
         )
     if _before(training, logprobs):
         return Order(
@@ -101,7 +101,7 @@ def _of_both(logprobs: MetricResult, training: MetricResult) -> Order:
         Precedence.UNDECIDED,
         because,
         "both may have begun together; these curves are too noisy to order them",
-        "rlaudit compare on logged rollouts of the first steps, where no update can be the cause",
+        "compare logged rollouts of the first steps with the trainer: there no update can be the cause",
     )
 
 

@@ -8,9 +8,7 @@ A block with a parity arm comes with its settings, ready to paste: vLLM's own na
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import yaml
+from functools import partial
 
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
 from rlaudit.diagnosis.distance import (
@@ -29,19 +27,21 @@ from rlaudit.diagnosis.inference_path import say_path_of_arm
 from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
 from rlaudit.diagnosis.objective import say_objective_of_arm
+from rlaudit.diagnosis.remedy import Written, remedy_of, written
 from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
 from rlaudit.diagnosis.semantic import say_meaning_of_arms
 from rlaudit.engines.hardware.accelerator import machine_of
-from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, known_factors
-from rlaudit.laboratory.studies.arms.rollout import engine_settings, flashinfer_not_seen
+from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role
+from rlaudit.laboratory.studies.arms.rollout import flashinfer_not_seen
 from rlaudit.laboratory.studies.arms.run import FinishedRun
-from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict
 from rlaudit.meaning.words import unseen_by
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 REFERENCE = "reference"
+# What a setting that is worth making was seen to do.
+HELPFUL = frozenset({EffectVerdict.REMOVES, EffectVerdict.REDUCES, EffectVerdict.SMALL})
 # What a distance is judged on.
 FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
 
@@ -55,7 +55,7 @@ class BlockDiagnosis:
     floor: Floor
     effects: Sequence[Effect]
     judgements: tuple[Judgement, Judgement, Judgement]
-    parity: str | None
+    parity: Written | None
     # Of the arm that the inference path is judged on; None if no arm has clean semantics.
     distance: Distance | None = None
     # Of a recording's requests.
@@ -89,10 +89,11 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     judged = _distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
     distance = None if judged is None else judged[1]
     effects = effects_of(run, block, measured, floor, _k2_to_explain_from(judged, measured))
-    semantic = say_meaning_of_arms(block, measured, effects, run.of_block(block), _cures(block, measured))
-    path = say_path_of_arm(judged, effects, floor)
+    remedy = partial(remedy_of, next(iter(block.with_role(Role.CANDIDATE))).treatment)
+    semantic = say_meaning_of_arms(block, measured, effects, run.of_block(block), _cures(block, measured), remedy)
+    path = say_path_of_arm(judged, effects, floor, remedy)
     objective = say_objective_of_arm(measured.get("candidate"), (semantic.verdict, path.verdict), settings, distance)
-    parity = parity_yaml(block, effects)
+    parity = _parity(block, effects)
     layers = (semantic, path, objective)
     replay = judge_replay(run, block)
     if replay is not None and replay.verdict is Verdict.MISMATCH:
@@ -100,10 +101,10 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     return BlockDiagnosis(block, measured, floor, effects, layers, parity, distance, replay)
 
 
-def _cures(block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> list[str]:
-    """Return `factor=level` of the arms that this one change takes out of the mismatch."""
+def _cures(block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> list[Arm]:
+    """Return the arms that one change takes out of the mismatch."""
     return [
-        f"{arm.factor}={arm.level}"
+        arm
         for arm in block.with_role(Role.FIRST)
         if arm.name in measured and measured[arm.name].meaning.verdict is not Verdict.MISMATCH
     ]
@@ -216,39 +217,19 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     return lines
 
 
-def parity_yaml(block: BlockPlan, effects: Sequence[Effect]) -> str | None:
-    """Return YAML of the engine settings that differ between candidate and parity arm; None without a parity arm."""
+def _parity(block: BlockPlan, effects: Sequence[Effect]) -> Written | None:
+    """Return the parity settings that help, failed or are not possible; None without any, or without a parity arm."""
     if block.parity_name is None:
         return None
-    candidate = next(iter(block.with_role(Role.CANDIDATE)))
-    version = candidate.treatment.version
-    lines = [f"# vLLM {version}: parity settings of block {block.name}"]
+    treatment = next(iter(block.with_role(Role.CANDIDATE))).treatment
+    remedies = []
     for factor in block.settings.parity:
         level = block.settings.factors[factor][0]
-        alone = known_factors()[factor].apply(Treatment(version=version), level)
-        for name, value in settings_of(alone).items():
-            lines.append(f"{_yaml_line(name, value)}  # {_comment(factor, level, effects)}")
-    return "\n".join(lines) + "\n"
-
-
-def settings_of(treatment: Treatment) -> dict[str, Any]:
-    """Return engine arguments and variables of a treatment in vLLM's names; for the head, what each side has to do."""
-    # A parity arm is made for a run on GPUs, even if it was tried on a CPU.
-    settings = {**engine_settings(treatment, "cuda").engine_args, **treatment.declared}
-    if treatment.fp32_head:
-        settings["hf_overrides"] = {"head_dtype": "float32"}
-    return settings
-
-
-def _comment(factor: str, level: str, effects: Sequence[Effect]) -> str:
-    tried = [effect for effect in effects if (effect.factor, effect.level) == (factor, level)]
-    seen = tried[-1].verdict if tried else "not measured"
-    if factor == "fp32-head":
-        return f"{seen}; from 0.26.0 on, and the trainer's head in float32 as well"
-    return seen
-
-
-def _yaml_line(name: str, value: Any) -> str:
-    # YAML takes a bare scalar for a whole document, and ends it with a line of dots.
-    text = yaml.safe_dump(value, default_flow_style=True, width=200).removesuffix("...\n")
-    return f"{name}: {text.strip()}"
+        tried = [effect for effect in effects if (effect.factor, effect.level) == (factor, level)]
+        telling = [effect.verdict for effect in tried if effect.verdict in HELPFUL or effect.interacts]
+        seen = {effect.verdict for effect in tried}
+        remedy = remedy_of(treatment, factor, level)
+        absent = not remedy.possible and seen == {EffectVerdict.UNSUPPORTED}
+        if telling or absent or seen <= {EffectVerdict.FAILED}:
+            remedies.append((remedy, telling[-1] if telling else "not measured"))
+    return written(treatment.version, remedies, f"parity settings of block {block.name}")

@@ -8,7 +8,7 @@ memory and needs no statistics. If they are what was sent, updates that the engi
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ from rlaudit.statistics.estimate import figure
 if TYPE_CHECKING:
     from rlaudit.diagnosis.effects import Floor
     from rlaudit.diagnosis.measured import MeasuredArm
+    from rlaudit.diagnosis.remedy import Remedy
 
 CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
 MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"
@@ -64,11 +65,15 @@ class _Explained:
 
 
 def say_path_of_arm(
-    judged: "tuple[MeasuredArm, Distance] | None", effects: Sequence[Effect], floor: "Floor"
+    judged: "tuple[MeasuredArm, Distance] | None",
+    effects: Sequence[Effect],
+    floor: "Floor",
+    remedy: "Callable[[str, str], Remedy]",
 ) -> Judgement:
     """Judge a block of an ablation, in sentences.
 
-    judged: the arm with clean semantics, and how far it is; None if no arm has clean semantics.
+    judged: the arm with clean semantics, and how far it is; None if no arm has clean semantics. remedy: what sets a
+    factor to a level.
     """
     if judged is None:
         return judged_as(
@@ -85,7 +90,7 @@ def say_path_of_arm(
         *(_effect_line(effect) for effect in moved),
     )
     causes = [effect for effect in moved if effect.verdict in CONVICTED]
-    judgement = _by_distance(distance, evidence, _by_intervention(causes))
+    judgement = _by_distance(distance, evidence, _by_intervention(causes, remedy))
     is_open = judgement.verdict is Verdict.INCONCLUSIVE
     return replace(judgement, cause=None, causes=(), falsifier="") if is_open else judgement
 
@@ -251,7 +256,7 @@ def _by_distance(
     )
 
 
-def _by_intervention(causes: Sequence[Effect]) -> _Explained:
+def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Remedy]") -> _Explained:
     more_tokens = "more tokens: raise samples, prompts or max_tokens"
     if not causes:
         return _Explained(
@@ -267,7 +272,7 @@ def _by_intervention(causes: Sequence[Effect]) -> _Explained:
         (causes[0].factor,),
         f"{named}; {left:.0%} of the excess k2 stays unexplained",
         "an arm with that factor set whose k3 does not fall",
-        f"set {causes[0].factor}={causes[0].level} and audit again",
+        remedy(causes[0].factor, causes[0].level).step,
         more_tokens,
     )
 
@@ -278,7 +283,7 @@ def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Exp
     if attribution.named or attribution.unexplained is not None:
         because = attribution.because
     if not named:
-        step = f"rlaudit ablate: no signature in these columns names a cause{_wanted(attribution)}"
+        step = f"no signature in these columns names a cause: ablate the config{_wanted(attribution)}"
         if attribution.tells:
             step = f"to settle which it is: {'; '.join(attribution.tells)}"
         return _Explained((), because, UNREFUTED, step, "more tokens")

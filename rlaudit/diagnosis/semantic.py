@@ -5,7 +5,7 @@ ablation the candidate is judged: the reference shows whether it was so before, 
 it. A factor is named as the cure only if setting it alone makes the meaning match.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.attribution.attribute import Attribution, all_causes, because_of
@@ -23,7 +23,8 @@ from rlaudit.statistics.estimate import figure
 # A comparison of logs needs no laboratory.
 if TYPE_CHECKING:
     from rlaudit.diagnosis.measured import MeasuredArm
-    from rlaudit.laboratory.studies.arms.plan import BlockPlan
+    from rlaudit.diagnosis.remedy import Remedy
+    from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan
     from rlaudit.laboratory.studies.arms.run import FinishedArm
 
 # What fits a trainer that is off the sampler along no line.
@@ -91,12 +92,13 @@ def say_meaning_of_arms(
     measured: "Mapping[str, MeasuredArm]",
     effects: Sequence[Effect],
     arms: "Mapping[str, FinishedArm]",
-    cures: Sequence[str],
+    cures: "Sequence[Arm]",
+    remedy: "Callable[[str, str], Remedy]",
 ) -> Judgement:
     """Judge a block of an ablation, in sentences, by its candidate.
 
-    arms: of the block, measured or not. cures: `factor=level` of the arms in which this change alone takes the mismatch
-    away.
+    arms: of the block, measured or not. cures: those in which one change takes the mismatch away. remedy: what sets a
+    factor to a level.
     """
     candidate = measured.get("candidate")
     if candidate is None:
@@ -111,14 +113,11 @@ def say_meaning_of_arms(
             for effect in effects
             if effect.metric == SEMANTIC_METRIC and effect.first is not None
         ]
-        absent = [f"{arm.arm.factor}={arm.arm.level}" for arm in arms.values() if arm.status == "unsupported"]
-        release = candidate.finished.arm.treatment.version
+        absent = [arm.arm for arm in arms.values() if arm.status == "unsupported"]
+        remedies = [remedy(arm.factor, arm.level) for arm in cures or absent if arm.factor and arm.level]
         step = (
-            f"set {' or '.join(cures)} (see the parity settings), then audit again"
-            if cures
-            else f"vLLM {release} does not support {', '.join(absent)}: ablate a later release"
-            if absent
-            else "no factor of this recipe mends it alone: compare sampling parameters and the trainer's temperature"
+            "; or ".join(dict.fromkeys(remedy.step for remedy in remedies))
+            or "no factor of this recipe mends it alone: compare sampling parameters and the trainer's temperature"
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:
         step = "more tokens: raise samples or max_tokens"

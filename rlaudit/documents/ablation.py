@@ -60,7 +60,9 @@ def _block(block: BlockDiagnosis) -> Block:
             metric: NoiseFloor(value=value, because=block.floor.because[metric])
             for metric, value in block.floor.value.items()
         },
-        parity=block.parity,
+        parity=None if block.parity is None else block.parity.config_file,
+        command=None if block.parity is None else block.parity.command,
+        python=None if block.parity is None else block.parity.python,
         distance=None if block.distance is None else block.distance.reported,
         replay=block.replay,
     )

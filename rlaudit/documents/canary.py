@@ -35,8 +35,8 @@ NOT_TESTED = "a training shows that curves part and when, not why"
 # Which command tells why, by layer.
 NEXT = {
     Layer.SEMANTIC: "rlaudit ablate v0-to-v1",
-    Layer.INFERENCE_PATH: "rlaudit ablate v0-to-v1 for settings, rlaudit ablate weight-update for updates",
-    Layer.OBJECTIVE: "rlaudit ablate v0-to-v1: what it leaves is the objective's to correct",
+    Layer.INFERENCE_PATH: "for settings: rlaudit ablate v0-to-v1; for updates: rlaudit ablate weight-update",
+    Layer.OBJECTIVE: "what this leaves is for the objective to correct: rlaudit ablate v0-to-v1",
 }
 
 

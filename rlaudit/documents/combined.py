@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.attribution.attribute import all_causes
+from rlaudit.audit.trial import SHORTEST, ablation_of
 from rlaudit.curves.order import Precedence
 from rlaudit.diagnosis.inference_path import PROVIDED
 from rlaudit.diagnosis.judgement import exit_code_of
@@ -102,9 +103,7 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
     measured = [(report, judged) for report, judged in decided if report.command in MEASURED]
     deciding = measured or decided or entries
     if not deciding:
-        return untested(
-            layer, "none of these reports is about it", "rlaudit compare on logged tokens, or rlaudit ablate"
-        )
+        return untested(layer, "none of these reports is about it", "compare logged tokens, or ablate the config")
     # An intervention weighs more than a signature of the same verdict.
     source, worst = min(deciding, key=lambda entry: (WORST_FIRST.index(entry[1].verdict), entry[0].command != "ablate"))
     evidence = [f"{source.command} {source.path}: {line}" for line in worst.evidence]
@@ -172,7 +171,14 @@ def _next(worst: Judgement, source: FinishedDocument, sources: Sequence[Finished
     factor = next((cause.factor for cause in named if cause.factor is not None), None)
     if factor is None or source.command != "compare":
         return worst.next
-    return f"{worst.next}; or let an intervention decide: rlaudit ablate with factor {factor}"
+    inspected = next((report.document for report in sources if len(report.document.get("configs", ())) == 1), None)
+    if inspected is None:
+        command = ablation_of(SHORTEST, None, None, [factor])
+    else:
+        (config,) = inspected["configs"]
+        before, after = config.versions["from"], config.versions["to"]
+        command = ablation_of(config.path, None if before == after else before, after, [factor])
+    return f"{worst.next}; or let an intervention decide: {command}"
 
 
 def _held_back(judged: Judgement, before: Judgement) -> Judgement:

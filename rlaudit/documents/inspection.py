@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rlaudit.audit.action import action_of
 from rlaudit.audit.audit import Audit, as_json
 from rlaudit.audit.finding import Finding, Fix
+from rlaudit.audit.trial import Trial
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.documents.setting_rows import setting_rows
@@ -58,7 +59,12 @@ def document_of(
     machines = {(config.audit.after.machine.platform, config.audit.after.machine.name) for _, config in configs}
     platform, name = machines.pop() if len(machines) == 1 else (requested.platform, requested.name)
     return {
-        **new_report("inspect", exit_code, layers=_layers(inspection.counted), not_seen=_not_seen(inspection, configs)),
+        **new_report(
+            "inspect",
+            exit_code,
+            layers=_layers(inspection.counted, [config.audit for _, config in configs]),
+            not_seen=_not_seen(inspection, configs),
+        ),
         "versions": _versions(inspection.files),
         "findings": [_finding(judged, texts) for judged in inspection.judged],
         "settings": settings,
@@ -184,6 +190,7 @@ def _finding(judged: Judged, texts: dict[str, str]) -> ReportedFinding:
         setting=finding.setting,
         value=finding.value,
         confirm=finding.confirm,
+        look=finding.look or None,
         fix=_fix(finding.fix, texts) if finding.fix is not None else None,
         suppressed=_suppressed(judged.suppressed) if judged.suppressed is not None else None,
         fingerprint=fingerprint(finding, relative_to(Path.cwd())),
@@ -239,8 +246,9 @@ def _line_and_column(text: str | None, offset: int) -> tuple[int | None, int | N
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
-def _layers(counted: Sequence[Judged]) -> list[Judgement]:
+def _layers(counted: Sequence[Judged], audits: Sequence[Audit]) -> list[Judgement]:
     """Judge the layers. A semantic error is certain, and a mismatch; all else is not judged without a measurement."""
+    measured = f"measure it: {Trial().command(audits[0])}" if audits else ""
     judgements: list[Judgement] = []
     open_layer = ""
     for layer in Layer:
@@ -256,24 +264,28 @@ def _layers(counted: Sequence[Judged]) -> list[Judgement]:
                 causes=rules,
                 because=errors[0].message if convicted else _why_not(open_layer),
                 evidence=[_evidence(finding) for finding in findings],
-                falsifier=errors[0].confirm if convicted else "",
-                next=_next(layer, errors[0] if errors else None, open_layer),
+                falsifier=_refuted(errors[0]) if convicted else "",
+                next=_next(layer, errors[0] if errors else None, open_layer, measured),
             )
         )
         open_layer = open_layer or (str(layer) if convicted else "")
     return judgements
 
 
+def _refuted(error: Finding) -> str:
+    return error.look or f"{error.confirm} without that mismatch"
+
+
 def _why_not(open_layer: str) -> str:
     return f"the {open_layer} layer comes first" if open_layer else STATIC
 
 
-def _next(layer: Layer, error: Finding | None, open_layer: str) -> str:
+def _next(layer: Layer, error: Finding | None, open_layer: str, measured: str) -> str:
     if open_layer:
         return ""
     if error is not None and error.fix is not None:
         return error.fix.description
-    return "measure it: rlaudit ablate" if layer is not Layer.OBJECTIVE else ""
+    return measured if layer is not Layer.OBJECTIVE else ""
 
 
 def _evidence(finding: Finding) -> str:

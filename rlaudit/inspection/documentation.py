@@ -39,7 +39,7 @@ def _facts(advisory: "Advisory") -> str:
         ("Happens if", "; ".join(condition.says for condition in advisory.conditions)),
         *(("Not named if", workaround.says) for workaround in advisory.workarounds),
         ("Way out", advisory.way_out),
-        ("Confirm", advisory.confirm),
+        ("Confirm", advisory.confirm if isinstance(advisory.confirm, str) else advisory.confirm.words),
         *((edge, f"{seen.release}, {seen.at}: {seen.says}") for edge, seen in edges.items() if seen is not None),
         ("Threads", ", ".join(advisory.threads) or "none known"),
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -17,11 +18,13 @@ from rlaudit.inspection.inspect import one_config
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA, Experiment
 from rlaudit.laboratory.recorded_requests import RecordedRequests, recorded_requests
 from rlaudit.laboratory.studies.arms.from_config import experiment_from
+from rlaudit.laboratory.studies.arms.further_factors import Named
 from rlaudit.laboratory.studies.updates.from_recording import updates_from
 from rlaudit.laboratory.study import known_studies
 from rlaudit.recorder.recording import is_recording, open_recording
 from rlaudit.secrets import mask, masked_places
 from rlaudit.vllm.builds import released_for
+from rlaudit.vllm.machine import Machine
 from rlaudit.yaml_file import read_yaml_file
 
 
@@ -47,15 +50,19 @@ def experiment_of(
     repeated: Sequence[str] = (),
     *,
     updates: bool = False,
+    named: Named = MappingProxyType({}),
 ) -> Experiment:
     """Inspect the config or the recording and make an experiment of it.
 
     repeated: arguments and variables that are taken over although they come from a recording. updates: whether the
-    experiment is about its weight updates. Raises UsageError for no config or several, and for an unknown name.
+    experiment is about its weight updates. named: factors of the command line. Raises UsageError for no config or
+    several, and for an unknown name.
     """
     if after is None and is_recording(path):
         newest = released_for(accelerator.kind)[-1]
-        experiment = experiment_of(path, before, str(newest), model, accelerator, repeated, updates=updates)
+        experiment = experiment_of(
+            path, before, str(newest), model, accelerator, repeated, updates=updates, named=named
+        )
         sentence = f"to vLLM {newest}, the newest release that runs here (another one with --to)"
         return replace(experiment, changed=(sentence, *experiment.changed))
     inspected = one_config(path, machine_of(accelerator), before, after, "neither a recipe nor a rollout config")
@@ -71,7 +78,11 @@ def experiment_of(
         recorded, model = recorded_requests(path), model_on_this_machine(inspected.audit, model)
         if model is not None and expanded(model).is_dir():
             refuse_another_vocabulary(recorded, read_model_files(model))
-    return experiment_from(inspected.audit, inspected.findings, accelerator, model, recorded, repeated)
+    findings = inspected.findings
+    if accelerator.kind == "cpu":
+        # What an inspection suspects of the run on GPUs is named, although it cannot be tried here.
+        findings += one_config(path, Machine(), before, after).findings
+    return experiment_from(inspected.audit, findings, accelerator, model, recorded, repeated, named)
 
 
 def model_on_this_machine(audit: Audit, named: str | None) -> str | None:

@@ -128,9 +128,9 @@ def prepare(
     """Build or find every environment the plan needs, and the model.
 
     given: interpreters that replace built environments; they must see the run's `folder`. Raises UsageError if one
-    holds something else. Raises NotFinished if the trainer, the model or all engines are unavailable. Before anything
-    is downloaded, raises NotFinished if the driver cannot run an environment, no transformers knows the model, it
-    cannot fit, or an engine cannot be restricted to the chosen GPUs.
+    holds something else. Raises NotFinished if the trainer, the model, an indispensable engine or all engines are
+    unavailable. Before anything is downloaded, raises NotFinished if this machine cannot run an environment, no
+    transformers knows the model, it cannot fit, or an engine cannot be restricted to the chosen GPUs.
     """
     started = time.monotonic()
     files = read_model_files(plan.recipe.model, plan.recipe.revision)
@@ -175,6 +175,8 @@ def prepare(
                 if given.by_release:
                     way_out = f"Name an interpreter that holds it, too: --python {spec.version}=COMMAND."
                     raise NotFinished(f"vLLM {spec.version}: {error.message}", way_out) from error
+                if spec.version in plan.indispensable:
+                    raise NotFinished(f"vLLM {spec.version}: {error.message}", error.hint) from error
                 problem = error
                 engines[spec.version] = Failure("environment", error.message)
                 progress.note(f"  failed      vLLM {spec.version}: {error.message}")

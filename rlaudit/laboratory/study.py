@@ -6,7 +6,7 @@ laboratory, by the caller.
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -76,6 +76,10 @@ class Plan(Protocol):
     @property
     def engines(self) -> Sequence[EngineWanted]:
         """Every engine process, in the order in which they start."""
+
+    @property
+    def indispensable(self) -> Collection[str]:
+        """The releases without which nothing can be compared."""
 
     @property
     def scoring(self) -> Sequence[ScoringRequest]:

@@ -33,11 +33,12 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import switched_on
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 
 SETTING = "async_scheduling"
-CONFIRM = "rlaudit ablate, factor async-scheduling"
+CONFIRM = Trial(("async-scheduling",))
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -32,6 +32,7 @@ from rlaudit.audit.audit import Audit
 from rlaudit.audit.batch_invariance import BACKEND_VARIABLE, attention_backend
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
@@ -64,7 +65,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"{BACKEND_VARIABLE}={value} has no effect on vLLM {audit.after.version}, which chooses the backend itself. "
         f"{_remedy(wanted)}"
     )
-    confirm = "rlaudit ablate, factor engine-version"
+    confirm = Trial()
     yield RULE.finding(audit, severity, BACKEND_VARIABLE, message, fix, confirm)
 
 

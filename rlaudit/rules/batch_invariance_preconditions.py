@@ -34,6 +34,7 @@ from rlaudit.audit.audit import Audit
 from rlaudit.audit.batch_invariance import VARIABLE, asks_for_batch_invariance, attention_backend
 from rlaudit.audit.finding import Finding, Fix
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
@@ -85,7 +86,7 @@ def _validates(audit: Audit) -> bool:
 
 
 def _finding(audit: Audit, severity: Severity, message: str, fix: Fix | None = None) -> Finding:
-    return RULE.finding(audit, severity, VARIABLE, message, fix, "rlaudit ablate, factor batch-invariance")
+    return RULE.finding(audit, severity, VARIABLE, message, fix, Trial(("batch-invariance",)))
 
 
 RULE = Rule("batch-invariance-preconditions", Layer.INFERENCE_PATH, check)

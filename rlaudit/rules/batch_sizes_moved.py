@@ -36,6 +36,7 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import moved_default
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 
@@ -52,7 +53,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"Nothing sets {' or '.join(moved)}: {engine_of(audit.after)} moves {changes} "
         f"(against {engine_of(audit.before)}). Set what runs today if batches should stay as they are."
     )
-    confirm = "rlaudit ablate, factor batch-size"
+    confirm = Trial(("batch-size",))
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=confirm)
 
 

@@ -34,12 +34,13 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import moved_default
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import NO_CASCADE_ATTENTION
 
 SETTING = "disable_cascade_attn"
-CONFIRM = "rlaudit ablate, factor cascade-attention"
+CONFIRM = Trial(("cascade-attention",))
 
 
 def check(audit: Audit) -> Iterator[Finding]:

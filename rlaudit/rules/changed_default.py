@@ -36,13 +36,14 @@ from rlaudit.audit.batch_invariance import BACKEND_VARIABLE
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import moved_default
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.layers import Layer
 from rlaudit.rules import known_rules
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 
-CONFIRM = "rlaudit ablate, factor engine-version"
+CONFIRM = Trial()
 # Names, downloads and classes that say the same in other words.
 NO_DIFFERENCE = {
     "distributed_executor_backend", "ignore_patterns", "model", "model_weights", "scheduler_cls", "served_model_name",

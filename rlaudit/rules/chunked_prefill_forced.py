@@ -34,6 +34,7 @@ from rlaudit.audit.audit import Audit, Side
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import restores
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.rollout_config import Origin
 from rlaudit.severity import Severity
@@ -42,7 +43,7 @@ from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
 SETTING = "enable_chunked_prefill"
 
 
-CONFIRM = "rlaudit ablate, factor chunked-prefill"
+CONFIRM = Trial(("chunked-prefill",))
 
 
 def check(audit: Audit) -> Iterator[Finding]:

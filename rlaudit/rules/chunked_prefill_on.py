@@ -35,12 +35,13 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import switched_on
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
 
 SETTING = "enable_chunked_prefill"
-CONFIRM = "rlaudit ablate, factor chunked-prefill"
+CONFIRM = Trial(("chunked-prefill",))
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 
@@ -44,7 +45,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     message += " (the importance-sampling correction is off)" if off else ""
     message += ": what this migration does to logprobs would not show." if audit.migrates else ": it stays unknown."
     severity = Severity.WARNING if audit.migrates else Severity.NOTE
-    yield RULE.finding(audit, severity, "logs_mismatch", message, confirm="rlaudit ablate quick")
+    yield RULE.finding(audit, severity, "logs_mismatch", message, confirm=Trial(recipe="quick"))
 
 
 RULE = Rule("correction-off-and-metric-absent", Layer.OBJECTIVE, check)

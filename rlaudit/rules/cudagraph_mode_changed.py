@@ -32,12 +32,13 @@ from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 
 MODE, SETTING = "cudagraph_mode", "compilation_config"
-CONFIRM = "rlaudit ablate, factor cudagraphs and factor compile"
+CONFIRM = Trial(("cudagraphs", "compile"))
 WORDS = {
     "V0 decode": "captures whole decode steps and compiles nothing",
     "NONE": "captures nothing",

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.severity import Severity
@@ -40,7 +41,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import FLOAT32_RUNS_AS_BFLOAT16
 
 SETTING = "dtype"
-CONFIRM = "rlaudit ablate, factor dtype"
+CONFIRM = Trial(("dtype",))
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -35,6 +35,7 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import restores
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.severity import Severity
@@ -51,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     severity = Severity.NOTE if trainer is Dtype.FLOAT32 else Severity.WARNING
     message = f"The trainer runs in {trainer} and {engine_of(audit.after)} in {rollout}. Run both in one dtype."
     fix = audit.fix(f"run rollouts in {trainer}", restores(audit, "dtype", trainer), dtype=trainer.value)
-    yield RULE.finding(audit, severity, "dtype", message, fix, "rlaudit ablate, factor dtype")
+    yield RULE.finding(audit, severity, "dtype", message, fix, Trial(("dtype",)))
 
 
 RULE = Rule("dtypes-differ", Layer.INFERENCE_PATH, check)

@@ -31,12 +31,13 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import UNKNOWN_VARIABLE_IS_LOGGED, VLLM_USE_V1_IS_NOT_READ
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
-CONFIRM = "rlaudit ablate v0-to-v1"
+CONFIRM = Trial()
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -43,12 +43,13 @@ from rlaudit.audit.returned_logprobs import (
 )
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.sampling import filters, is_greedy, listed, temperature, unknown_among
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
-CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic layer names the kept mass"
+CONFIRM = Trial(("logprobs-mode",), look="the semantic layer names the kept mass")
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -46,9 +46,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import resolve
 
 VARIABLE = "VLLM_USE_FLASHINFER_SAMPLER"
-CONFIRM = (
-    "rlaudit compare on rollouts logged without seeds; an ablation seeds its requests and never reaches the kernel"
-)
+CONFIRM = "rollouts logged without seeds, with rlaudit compare: an ablation seeds its requests"
 
 
 def check(audit: Audit) -> Iterator[Finding]:

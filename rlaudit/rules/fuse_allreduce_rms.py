@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Action, ActionKind, Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
@@ -58,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if written is None or written.value is None:
         off = {"pass_config": {PASS: False}}
         fix = audit.fix("Keep all-reduce and RMSNorm apart, as before", safe=True, compilation_config=off)
-    confirm = "rlaudit ablate, factor enforce-eager, with tensor parallelism"
+    confirm = Trial(("enforce-eager",), look="on as many GPUs")
     decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
     by = ("tensor_parallel_size",)
     sets = {f"{SETTING}.pass_config.{PASS}": False}

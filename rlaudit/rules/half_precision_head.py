@@ -36,6 +36,7 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype, trainer_head_dtype
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.severity import Severity
@@ -61,7 +62,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"{both}. From {engine_of(audit.before)} to {engine_of(audit.after)} the published migration needed float32"
     )
     message += f" on both sides ({native}, and the trainer's own switch), never on one."
-    yield RULE.finding(audit, Severity.NOTE, "head_dtype", message, confirm="rlaudit ablate fp32-head")
+    yield RULE.finding(audit, Severity.NOTE, "head_dtype", message, confirm=Trial(("fp32-head",)))
 
 
 RULE = Rule("half-precision-head", Layer.INFERENCE_PATH, check)

@@ -35,12 +35,13 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import HEAD_DTYPE
 
 SETTING = "hf_overrides"
-CONFIRM = "rlaudit ablate fp32-head"
+CONFIRM = Trial(("fp32-head",))
 
 
 def check(audit: Audit) -> Iterator[Finding]:

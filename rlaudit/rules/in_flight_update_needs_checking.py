@@ -34,6 +34,7 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import WeightUpdates
 from rlaudit.severity import Severity
@@ -49,7 +50,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"Weights are updated in flight, and vLLM {audit.before.version} (V0) does that another way than "
         f"{audit.after.version} (V1). Compare tokens and logprobs around an update before training on them."
     )
-    confirm = "rlaudit ablate weight-update; recipe v0-to-v1 for the engine without updates"
+    confirm = Trial(recipe="weight-update")
     yield RULE.finding(audit, Severity.NOTE, "weight_updates", message, confirm=confirm)
 
 

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import WeightUpdates
 from rlaudit.severity import Severity
@@ -64,7 +65,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     wanted = dtype if isinstance(dtype, str) and dtype != "auto" else "bfloat16"
     if declared is not None and declared.choices is not None and wanted in declared.choices:
         fix = audit.fix(f"Keep the KV cache in {wanted}", safe=False, kv_cache_dtype=wanted)
-    confirm = "rlaudit ablate, factor engine-version"
+    confirm = Trial()
     yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm, by=("model",))
 
 

@@ -35,13 +35,14 @@ from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import restores
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 
 SETTING = "async_scheduling"
-CONFIRM = "rlaudit ablate weight-update, with async_scheduling: [on, off]"
+CONFIRM = Trial(recipe="weight-update", look="in a copy of the recipe, async_scheduling: [on, off]")
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -32,13 +32,14 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import SECOND_RUNNER
 
 RUNNER, VARIABLE = "model_runner", "VLLM_USE_V2_MODEL_RUNNER"
-CONFIRM = "rlaudit ablate v1-to-latest, on a GPU"
+CONFIRM = Trial(look="on a GPU")
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -35,13 +35,14 @@ from rlaudit.audit.finding import Finding, Fix
 from rlaudit.audit.head_dtype import rollout_head_dtype, trainer_head_dtype
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import HEAD_DTYPE
 
-CONFIRM = "rlaudit ablate fp32-head"
+CONFIRM = Trial(("fp32-head",))
 SETTING = "head_dtype"
 
 

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import OPTIMIZATION_LEVEL
@@ -65,7 +66,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"{IS[level]}. Choose anew, or leave it out for the default."
     )
     severity = Severity.NOTE if level == 3 else Severity.WARNING
-    yield RULE.finding(audit, severity, SETTING, message, confirm="rlaudit ablate, factor enforce-eager")
+    yield RULE.finding(audit, severity, SETTING, message, confirm=Trial(("enforce-eager",)))
 
 
 def _level_before(audit: Audit) -> int | None:

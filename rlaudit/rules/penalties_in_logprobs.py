@@ -36,6 +36,7 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.returned_logprobs import Returned, engine_of, in_the_loss, returned_logprobs
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.sampling import PENALTIES, listed, penalties, unknown_among
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
@@ -48,7 +49,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if used:
         message = f"{engine_of(audit.after)} samples rollouts with {listed(used)}, which no trainer applies"
         message += f", {_visible_in(audit)}. Sample without it."
-        confirm = "rlaudit ablate quick, with these sampling parameters"
+        confirm = Trial(("logprobs-mode",))
         yield RULE.finding(audit, severity, next(iter(used)), message, confirm=confirm)
     elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, PENALTIES)

@@ -33,6 +33,7 @@ from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import restores
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.audit.update_path import cleaned, updates
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import PauseMode
@@ -40,7 +41,7 @@ from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 
 SETTING = "enable_prefix_caching"
-CONFIRM = "rlaudit ablate weight-update"
+CONFIRM = Trial(recipe="weight-update")
 
 
 def check(audit: Audit) -> Iterator[Finding]:

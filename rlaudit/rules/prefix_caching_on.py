@@ -37,12 +37,13 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import switched_on
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.audit.update_path import cleaned
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 
 SETTING = "enable_prefix_caching"
-CONFIRM = "rlaudit ablate, factor prefix-caching"
+CONFIRM = Trial(("prefix-caching",))
 
 
 def check(audit: Audit) -> Iterator[Finding]:

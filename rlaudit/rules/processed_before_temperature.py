@@ -38,6 +38,7 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.returned_logprobs import Returned, engine_of, in_the_loss, returned_logprobs
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.sampling import filters, is_greedy, listed, temperature
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
@@ -67,7 +68,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         if not certain:
             message = f"{lacking}: without {' and '.join(missing)}, which a trainer usually applies. {remedy}"
         severity = Severity.ERROR if certain else Severity.WARNING
-        confirm = "rlaudit ablate, factor engine-version between this release and 0.10.2"
+        confirm = Trial(("engine-version=0.10.2",))
         yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=confirm)
 
 

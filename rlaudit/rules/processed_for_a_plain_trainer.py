@@ -36,6 +36,7 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.returned_logprobs import Returned, engine_of, returned_logprobs
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.sampling import is_greedy, temperature
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
@@ -59,7 +60,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     fix = audit.fix("return raw logprobs", safe=False, logprobs_mode="raw_logprobs")
     remedy = "Divide by it in the trainer, or set logprobs_mode=raw_logprobs."
-    confirm = "rlaudit ablate, factor logprobs-mode, with a trainer that ignores the temperature"
+    confirm = Trial(("logprobs-mode",))
     yield RULE.finding(audit, Severity.WARNING, "logprobs_mode", f"{message} {remedy}", fix, confirm)
 
 

@@ -33,6 +33,7 @@ from rlaudit.audit.audit import Audit, Side
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.settings.rollout_config import Origin
 from rlaudit.settings.trainer_facts import Dtype
@@ -57,7 +58,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         else:
             severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
             message += " Expect a mismatch that only a correction in the objective can answer."
-        yield RULE.finding(audit, severity, setting, message, confirm="rlaudit ablate quick, with and without it")
+        yield RULE.finding(audit, severity, setting, message, confirm=Trial(look="again without it in the config"))
 
 
 def _quantized(side: Side) -> Iterator[tuple[str, str]]:

@@ -37,6 +37,7 @@ How to confirm
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from packaging.version import Version
 
@@ -51,13 +52,14 @@ from rlaudit.audit.returned_logprobs import (
 )
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.sampling import filters, is_greedy, listed, penalties, temperature
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.measured import measured
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 
-CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it must bring the mean ratio to 1"
+CONFIRM = Trial(("logprobs-mode",), look="alone it brings the mean ratio to 1")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -84,7 +86,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             if audit.after.version >= PROCESSED_IS_FINAL:
                 fix = audit.fix("return processed logprobs", safe, logprobs_mode="processed_logprobs")
             message = f"{_returned_sentence(audit)} {sentence} {_remedy(audit)}"
-            confirm = f"{CONFIRM}{_measured_shift(audit)}"
+            confirm = replace(CONFIRM, look=f"{CONFIRM.look}{_measured_shift(audit)}")
             yield RULE.finding(audit, severity, "logprobs_mode", message, fix, confirm, by=("temperature",))
 
 

@@ -35,6 +35,7 @@ from typing import Any
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import UNKNOWN_KEY_IS_REFUSED
@@ -42,7 +43,7 @@ from rlaudit.vllm.renamed import NESTED, renamed_keys
 from rlaudit.vllm.resolve import part
 
 SETTING = "compilation_config"
-CONFIRM = "rlaudit ablate, factor enforce-eager"
+CONFIRM = Trial(("enforce-eager",))
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import moved_default
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import SEED_OF_EVERY_RANK
@@ -63,7 +64,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         )
     else:
         return
-    yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm="rlaudit ablate, factor engine-version")
+    yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=Trial())
 
 
 def _how(seed: object) -> str:

@@ -37,12 +37,13 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.sampling import penalties
+from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import DRAFTED_WITH_LOGPROBS
 
 SETTING = "speculative_config"
-CONFIRM = "rlaudit ablate quick, with and without speculative_config"
+CONFIRM = Trial(look="again without speculative_config in the config")
 
 
 def check(audit: Audit) -> Iterator[Finding]:

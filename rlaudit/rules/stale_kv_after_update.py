@@ -38,6 +38,7 @@ from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import restores
 from rlaudit.audit.rule import Rule
+from rlaudit.audit.trial import Trial
 from rlaudit.audit.update_path import cleaned
 from rlaudit.layers import Layer
 from rlaudit.settings.trainer_facts import PauseMode, WeightUpdates
@@ -76,7 +77,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         message += f"Set {SETTING} to false, or clear the cache."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
     by = ("pause_mode", "pause_clears_cache", "weight_updates")
-    yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate weight-update", by=by)
+    yield RULE.finding(audit, severity, SETTING, message, fix, Trial(recipe="weight-update"), by=by)
 
 
 RULE = Rule("stale-kv-after-update", Layer.INFERENCE_PATH, check)

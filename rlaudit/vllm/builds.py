@@ -4,6 +4,7 @@ data/builds.json, made by `python -m extract_catalogue --builds` in .ci from the
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,10 @@ from packaging.version import Version
 from rlaudit.vllm.catalogue import DATA
 
 FILE = "builds.json"
+# (release, build) -> the glibc that a wheel needs although its name asks for less: the symbol __isoc23_strtol of its
+# compiled module is GLIBC_2.38. The other CPU builds up to 0.33.0 run with 2.36 (examples/releases, 2026-11-28).
+_NEEDS_GLIBC = {("0.11.2", "cpu"): "2.38"}
+_TAG = re.compile(r"manylinux_(\d+)_(\d+)")
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,8 @@ class PublishedBuild:
     torch: str
     # The CUDA of that torch as PyPI has it (`12.8`); empty for a CPU build.
     cuda: str
+    # The oldest glibc that it runs with (`2.28`); empty if the wheel's name does not say.
+    glibc: str = ""
 
 
 def published_build(version: str, build: Literal["cuda", "cpu"]) -> PublishedBuild | None:
@@ -38,7 +45,9 @@ def published_build(version: str, build: Literal["cuda", "cpu"]) -> PublishedBui
     if entry is None:
         return None
     cuda = cuda_of_torch(entry["torch"]) or "" if build == "cuda" else ""
-    return PublishedBuild(entry["wheel"], tuple(entry["modules"]), tuple(entry["imports"]), entry["torch"], cuda)
+    tag = _TAG.search(entry["wheel"])
+    glibc = _NEEDS_GLIBC.get((str(Version(version)), build)) or (f"{tag[1]}.{tag[2]}" if tag else "")
+    return PublishedBuild(entry["wheel"], tuple(entry["modules"]), tuple(entry["imports"]), entry["torch"], cuda, glibc)
 
 
 def cuda_of_torch(version: str) -> str | None:

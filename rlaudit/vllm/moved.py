@@ -128,6 +128,12 @@ def _value(part: Part, name: str, before: Any, after: Any, note: str = "") -> Mo
     return Moved(Change.VALUE, part, name, before, after, layer, note, why)
 
 
+def moved_and_decides(before: Version, after: Version, machine: Machine) -> list[Moved]:
+    """Return the values that move and can change logprobs."""
+    moves = moved(before, after, machine)
+    return [move for move in moves if move.change is Change.VALUE and (move.part is Part.RESOLVED or move.why)]
+
+
 def moved_values(before: Version, after: Version, machine: Machine, v0: bool = False) -> tuple[Moved, ...]:
     """Return the values with which an engine runs under an empty config, if they move.
 

@@ -71,7 +71,7 @@ def test_a_release_without_the_cure_is_named_with_it(shared_laboratory: Laborato
     """0.9.2 runs V1 on a GPU and has no logprobs_mode."""
     block = {**ONE_FACTOR, "candidate": {"version": "0.9.2", "environment_variables": {"FAKE_VLLM_GPU": "1"}}}
     ran = shared_laboratory.ablate(shared_laboratory.recipe(block, name="early"), *given[:2], *given[4:6])
-    assert "vLLM 0.9.2 does not support logprobs-mode=processed: " in ran.layer("semantic")["next"]
+    assert ran.layer("semantic")["next"].startswith("not possible before vLLM 0.10.2: logprobs_mode=processed")
 
 
 def test_an_end_keeps_the_engine_that_its_recipe_names(shared_laboratory: Laboratory, given: list[str]) -> None:

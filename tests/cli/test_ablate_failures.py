@@ -6,6 +6,11 @@ import pytest
 from filelock import FileLock
 from laboratories import V0, V1, Laboratory, Run
 
+from rlaudit.engines.environments import environment
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
+from rlaudit.errors import NotFinished
+from rlaudit.laboratory import run_setup
+
 ILL = {
     "unknown argument": {"engine_args": {"no_such_argument": 1}},
     "too slow": {"environment_variables": {"FAKE_VLLM_AILMENT": "hangs"}, "timeout_minutes": 0.03},
@@ -110,3 +115,17 @@ def test_a_second_rlaudit_in_one_run_directory_is_told_so_and_touches_nothing(la
     assert run.stdout == ""
     assert plan.read_text() == "the other run's"
     assert not (laboratory.run_dir / "cells").exists()
+
+
+def test_a_run_stops_when_the_reference_s_engine_cannot_be_had(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ensure(spec: EnvironmentSpec, update: Any) -> Environment:
+        if spec.version == "0.9.2":
+            raise NotFinished("its wheel cannot be fetched")
+        return environment.ensure(spec, update)
+
+    monkeypatch.setattr(run_setup, "ensure", ensure)
+    ran = laboratory.ablate(laboratory.recipe({**BLOCK, "reference": {"version": "0.9.2"}, "arms": []}))
+    assert ran.exit_code == 3 and "vLLM 0.9.2: its wheel cannot be fetched" in ran.stderr
+    assert not ran.report and not (ran.folder / "cells").exists()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 
 import jsonschema
@@ -44,7 +45,7 @@ def test_raw_logprobs_at_a_temperature_other_than_one_are_a_semantic_mismatch(mi
     assert semantic["verdict"] == "mismatch"
     assert semantic["cause"].startswith("raw logprobs")
     assert "T=0.7" in semantic["cause"]
-    assert semantic["next"].startswith("set logprobs-mode=processed")
+    assert semantic["next"] == "set logprobs_mode=processed_logprobs, then audit again"
 
 
 def test_compare_and_diagnose_name_the_cause_that_the_run_names(migration: Run, shared_laboratory: Laboratory) -> None:
@@ -184,10 +185,12 @@ def test_report_renders_the_finished_run_again_with_its_exit_code(
     assert cost.sub("", as_text.stdout) == cost.sub("", migration.stdout)
 
 
-def test_the_parity_settings_are_yaml_in_the_engine_s_own_words(migration: Run) -> None:
-    parity = migration.report["blocks"][0]["parity"]
-    assert "logprobs_mode: processed_logprobs  # removes the mismatch" in parity
-    assert "enable_prefix_caching: false  # inside the noise floor" in parity
+def test_the_settings_to_paste_are_those_that_help_in_three_forms(migration: Run) -> None:
+    block = migration.report["blocks"][0]
+    assert block["parity"].splitlines()[1:] == ["logprobs-mode: processed_logprobs  # removes the mismatch"]
+    assert block["command"].splitlines()[1:] == ["vllm serve MODEL --logprobs-mode processed_logprobs"]
+    assert '    logprobs_mode="processed_logprobs",' in block["python"].splitlines()
+    assert all(textwrap.indent(block[form], "   ") in migration.stdout for form in ("parity", "command", "python"))
 
 
 def test_the_plan_names_every_arm_and_what_is_needed_to_repeat_the_run(migration: Run) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -233,3 +234,14 @@ def test_nothing_heavy_is_imported(desk: Desk) -> None:
         "transformers",
         "vllm",
     }
+
+
+@pytest.mark.parametrize(("here", "says"), [("2.36", "ablate 0.11.1 instead, which decides the same"), ("2.38", "")])
+def test_a_release_that_cannot_run_on_this_processor_is_named_with_the_nearest_one_alike(
+    here: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("platform.libc_ver", lambda: ("glibc", here))
+    (tmp_path / "serve.sh").write_text("vllm serve m --enforce-eager\n")
+    run(["inspect", str(tmp_path / "serve.sh"), "--from", "0.11.2", "--to", "0.18.1"])
+    said = capsys.readouterr().err
+    assert ("has no CPU build for this machine" in said) == bool(says) and says in said

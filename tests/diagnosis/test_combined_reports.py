@@ -88,7 +88,7 @@ def test_a_signature_is_sent_to_the_intervention_that_decides():
     found = combined(
         [report("compare", "match", "mismatch", "not tested", causes=(None, "stale-prefix-kv", None))], True
     )
-    assert found["layers"][1].next.endswith("rlaudit ablate with factor prefix-caching")
+    assert found["layers"][1].next.endswith("rlaudit ablate quick --factor prefix-caching")
     ablation = report("ablate", "match", "mismatch", "not tested", causes=(None, "prefix-caching", None))
     signature = report("compare", "match", "mismatch", "not tested", causes=(None, "stale-prefix-kv", None))
     done = combined([signature, ablation], True)
@@ -101,7 +101,7 @@ def test_each_of_several_causes_is_looked_up_by_itself():
     both = report("compare", "match", "mismatch", "not tested", causes=(None, "bos and stale-prefix-kv", None))
     both = with_causes(both, 1, ["bos", "stale-prefix-kv"])
     found = combined([both], True)["layers"][1]
-    assert found.next.endswith("rlaudit ablate with factor prefix-caching")
+    assert found.next.endswith("rlaudit ablate quick --factor prefix-caching")
     assert (found.cause, found.causes) == ("bos and stale-prefix-kv", ["bos", "stale-prefix-kv"])
 
 

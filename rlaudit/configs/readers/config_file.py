@@ -163,19 +163,24 @@ def _flag(key: str, node: Node, value: Node | None, more: tuple[Node, ...] = ())
 
 
 def _speller(root: Node, vllm: Version) -> Spell:
-    """Return a spelling with dashes or underscores as in the file, and `no-x: true` for false, for any release."""
+    """Return a spelling with dashes or underscores as in the file, for scalars."""
     underscored = any("_" in key for key, _ in root.items()) and not any("-" in key for key, _ in root.items())
-    cli = Catalogue.at(vllm).cli
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
-        flag = f"no-{dashed(name)}" if value is False else dashed(name)
         # A program that makes words of this file without vLLM would pass a mapping as text that is no JSON.
-        if cli.get(flag) != name or isinstance(value, dict | list):
-            return None
-        key = flag.replace("-", "_") if underscored else flag
-        return key, "true" if isinstance(value, bool) else scalar_text(value)
+        spelt = None if isinstance(value, dict | list) else spell_key(vllm, name, value)
+        return (spelt[0].replace("-", "_"), spelt[1]) if spelt is not None and underscored else spelt
 
     return spell
+
+
+def spell_key(vllm: Version, name: str, value: Any) -> tuple[str, str] | None:
+    """Return the key and the value that set an argument, `no-x: true` for false; None if the file cannot hold it."""
+    flag = f"no-{dashed(name)}" if value is False else dashed(name)
+    passed = vllm >= (CONFIG_FILE_MAPPINGS if isinstance(value, dict) else CONFIG_FILE_LISTS)
+    if Catalogue.at(vllm).cli.get(flag) != name or (isinstance(value, dict | list) and not passed):
+        return None
+    return flag, "true" if isinstance(value, bool) else scalar_text(value)
 
 
 DIALECT = Dialect(NAME, "vLLM server config file", 0, recognise, read)

@@ -8,6 +8,7 @@ that this file does not show.
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from packaging.version import Version
@@ -22,7 +23,7 @@ from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.shell_command import TakenDefault
-from rlaudit.configs.syntax.spelling import Spell, Write
+from rlaudit.configs.syntax.spelling import Write
 from rlaudit.configs.vllm_inputs.flags import FlagReader, take_variables
 from rlaudit.configs.vllm_inputs.invocations import Invocation, invocations
 from rlaudit.settings.rollout_config import RolloutConfig
@@ -87,7 +88,7 @@ def _beside_its_file(config: RolloutConfig, started: Invocation, reader: FlagRea
 
 def _writer(started: Invocation, source: Source, vllm: Version) -> Write:
     """Return a function that writes flags of this server."""
-    spell = _flag_speller(Catalogue.at(vllm).cli)
+    spell = partial(spell_flag, Catalogue.at(vllm).cli)
     takes = FlagReader(Draft("", ""), vllm, started.serve)
 
     def switch(name: str) -> bool | None:
@@ -103,20 +104,16 @@ def _writer(started: Invocation, source: Source, vllm: Version) -> Write:
     return unwritten
 
 
-def _flag_speller(cli: Mapping[str, str]) -> Spell:
-    """Return the spelling `--enable-x`, `--no-enable-x` and `--name value` of the flags that the release has."""
-
-    def spell(name: str, value: Any) -> tuple[str, str] | None:
-        flag = f"no-{dashed(name)}" if value is False else dashed(name)
-        if cli.get(flag) != name:
-            return None
-        if isinstance(value, bool):
-            return f"--{flag}", ""
-        if isinstance(value, dict | list):
-            return f"--{flag}", json.dumps(value)
-        return (f"--{flag}", str(value)) if isinstance(value, int | float | str) else None
-
-    return spell
+def spell_flag(cli: Mapping[str, str], name: str, value: Any) -> tuple[str, str] | None:
+    """Return `--enable-x`, `--no-enable-x` or `--name` and its value; None if the release has no such flag."""
+    flag = f"no-{dashed(name)}" if value is False else dashed(name)
+    if cli.get(flag) != name:
+        return None
+    if isinstance(value, bool):
+        return f"--{flag}", ""
+    if isinstance(value, dict | list):
+        return f"--{flag}", json.dumps(value)
+    return (f"--{flag}", str(value)) if isinstance(value, int | float | str) else None
 
 
 DIALECT = Dialect(NAME, "vLLM server command line", 0, recognise, read)

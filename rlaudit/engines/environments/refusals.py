@@ -1,4 +1,4 @@
-"""Environments that the NVIDIA driver of this machine cannot run, recognised before anything is downloaded.
+"""Environments that the NVIDIA driver or the C library of this machine cannot run, known before any download.
 
 The CUDA of an environment is that of its torch. vLLM's wheels pin one torch exactly and are linked against its CUDA, so
 that another build of torch is no way out for an engine. The same release built for another CUDA is one, if an index
@@ -15,11 +15,12 @@ from packaging.version import Version
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import DEFAULT_INDEX, PackageSources, read_package_sources
-from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.driver import driver_runs, lowest_driver
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_versions
 from rlaudit.vllm.milestones import CUDA_12_9_ELSEWHERE
+from rlaudit.vllm.runs_here import nearest_alike, newer_glibc
 
 ELSEWHERE_CUDA = "12.9"
 ELSEWHERE = "vllm=={version}+cu129 from https://wheels.vllm.ai/{version}/cu129"
@@ -36,7 +37,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An environment that this machine's driver cannot run, why, and the ways out."""
+    """An environment that this machine cannot run, why, and the ways out."""
 
     spec: EnvironmentSpec
     message: str
@@ -44,7 +45,7 @@ class Refusal:
 
 
 def refuse(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> None:
-    """Raise NotFinished, with the ways out, if the driver cannot run one of these environments."""
+    """Raise NotFinished, with the ways out, if this machine cannot run one of these environments."""
     refused = refusals(specs, accelerator)
     if refused:
         messages = "\n".join(refusal.message for refusal in refused)
@@ -52,14 +53,31 @@ def refuse(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> None:
 
 
 def refusals(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> tuple[Refusal, ...]:
-    """Return every environment among these that the machine's driver cannot run."""
+    """Return every environment among these that the machine cannot run."""
     refused = []
     for spec in specs:
         needed = None if spec.command else needs(spec)
+        too_new = None if spec.command else _of_glibc(spec, accelerator)
+        if too_new is not None:
+            refused.append(too_new)
+            continue
         reason = refusal(spec, needed, accelerator.driver_cuda, accelerator.driver) if needed else None
         if reason is not None and not _is_on_a_named_index(spec, accelerator.driver_cuda, read_package_sources()):
             refused.append(reason)
     return tuple(refused)
+
+
+def _of_glibc(spec: EnvironmentSpec, accelerator: Accelerator) -> Refusal | None:
+    """Return why this machine's C library cannot load a release; None if it can, or is not known."""
+    here = accelerator.glibc
+    needed = newer_glibc(spec.version, spec.build, here) if spec.is_engine else ""
+    if not needed:
+        return None
+    nearest = nearest_alike(spec.version, spec.build, here, machine_of(accelerator))
+    alike = f"vLLM {nearest}, the nearest release that runs here: nothing that decides logprobs differs"
+    ways = [*([alike] if nearest else []), f"a container with a newer glibc, given as --python {spec.version}=COMMAND"]
+    message = f"{spec.name} cannot run here: it needs glibc {needed}, and this machine has {here}"
+    return Refusal(spec, message, f"Ways out for {spec.name}: {'; '.join(ways)}.")
 
 
 def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str = "") -> Refusal | None:

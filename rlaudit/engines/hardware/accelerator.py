@@ -17,6 +17,7 @@ from rlaudit.engines.hardware.nvidia_driver import MIB, Device, Driver, read_dri
 from rlaudit.engines.hardware.visible_gpus import DO_WITHOUT, visible_gpus
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.machine import Machine, machine_named
+from rlaudit.vllm.runs_here import glibc_here
 
 NVIDIA, DISPLAY_CLASS = "0x10de", "0x03"
 # The last two are those of Jetson boards.
@@ -45,6 +46,8 @@ class Accelerator:
     driver_cuda: str = ""
     # Of the host.
     instruction_sets: tuple[str, ...] = ()
+    # Of the host, as `2.36`; empty if its C library is another one.
+    glibc: str = ""
 
 
 def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Path = Path("/")) -> Accelerator:
@@ -55,10 +58,12 @@ def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Pa
     driver = None if cpu else _driver(root)
     cores, memory_mib, instructions = _cores(), _memory_mib(), _instruction_sets()
     if driver is None:
-        return Accelerator("cpu", _processor_name(), (), "", cores, memory_mib, "", instructions)
+        return Accelerator("cpu", _processor_name(), (), "", cores, memory_mib, "", instructions, glibc_here())
     devices = visible_gpus(driver.gpus, os.environ if environ is None else environ)
     name = devices[0].name
-    return Accelerator("cuda", name, devices, driver.version, cores, memory_mib, driver.cuda, instructions)
+    return Accelerator(
+        "cuda", name, devices, driver.version, cores, memory_mib, driver.cuda, instructions, glibc_here()
+    )
 
 
 def _driver(root: Path) -> Driver | None:

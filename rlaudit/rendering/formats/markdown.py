@@ -114,7 +114,8 @@ def _findings(findings: "Sequence[Finding]") -> str:
     for finding in findings:
         lines = [finding.message]
         lines += [f"Fix: {fix_line(finding.fix)}."] if finding.fix is not None else []
-        lines += [f"Confirm: {finding.confirm}"] if finding.confirm else []
+        lines += [f"Confirm: `{finding.confirm}`"] if finding.confirm else []
+        lines += [f"Look at: {finding.look}"] if finding.look else []
         place, rule = coded(location(finding.location)), coded(finding.rule)
         rows.append([f"**{finding.severity}**", place, rule, "<br>".join(map(cell, lines))])
     return table(["severity", "where", "rule", "what"], rows, str)

@@ -197,7 +197,10 @@ class _Page:
         if finding.fix is not None:
             self.line(3, f"fix: {fix_line(finding.fix)}")
         if finding.confirm:
-            self.line(3, f"confirm: {finding.confirm}")
+            # Never wrapped: it is to be pasted.
+            self.lines.append(f"   confirm: {finding.confirm}")
+        if finding.look:
+            self.line(3, f"look at: {finding.look}")
 
     def table(self, table: Table) -> None:
         """Add the rows that fit as columns. Figures of a wider row stand below its name: never half a figure."""

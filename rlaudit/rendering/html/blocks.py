@@ -50,7 +50,8 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
         case Findings(findings):
             rows = [
                 [finding.rule, finding.severity, location(finding.location), finding.message,
-                 fix_line(finding.fix) if finding.fix is not None else "", finding.confirm or ""]
+                 fix_line(finding.fix) if finding.fix is not None else "",
+                 "; ".join(part for part in (finding.confirm, finding.look) if part)]
                 for finding in findings
             ]  # fmt: skip
             return table(FINDING, rows, "Findings")

@@ -47,7 +47,14 @@ def outline(report: "Report") -> Outline:
     names = [block.name for block in report.get("blocks", ())]
     several = len(names) > 1
     codes = [
-        Code(block.parity, "yaml", block.name if several else "") for block in report.get("blocks", ()) if block.parity
+        Code(code, language, ": ".join(part for part in (block.name if several else "", title) if part))
+        for block in report.get("blocks", ())
+        for title, language, code in (
+            ("In Python", "python", block.python),
+            ("As a command", "shell", block.command),
+            ("In a file for vllm serve --config" if block.command else "", "yaml", block.parity),
+        )
+        if code
     ]
     differing = _differing(report, names)
     return Outline(

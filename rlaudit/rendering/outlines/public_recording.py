@@ -50,7 +50,7 @@ def outline(report: "Report") -> Outline:
 
 def _finding(finding: "Finding") -> tuple[str, list[str]]:
     """Return a finding without its place, since the reader does not have the file."""
-    confirm = [f"Confirm: {finding.confirm}"] if finding.confirm else []
+    confirm = [f"{label}: {text}" for label, text in (("Confirm", finding.confirm), ("Look at", finding.look)) if text]
     return f"{finding.rule} ({finding.severity})", [finding.message.rstrip("."), *confirm]
 
 

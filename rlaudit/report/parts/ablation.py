@@ -150,6 +150,9 @@ class Block:
     name: str
     layers: Mapping[str, Verdict]
     noise_floor: Mapping[str, NoiseFloor]
+    # Parity settings for a file of `vllm serve --config`, as a command, and as a call in Python.
     parity: str | None
+    command: str | None = None
+    python: str | None = None
     distance: ReportedDistance | None = None
     replay: Replay | None = None

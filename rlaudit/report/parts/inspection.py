@@ -65,7 +65,8 @@ class Finding:
     """What a rule says of one place. action: null for a note that asks for nothing.
 
     so_today: whether the release before the move has it as well. It is missing if nothing moves. sets: what to set, as
-    names of vLLM and values as JSON.
+    names of vLLM and values as JSON. confirm: a command line that shows whether it holds. look: what else does, or what
+    to look at in its report.
     """
 
     rule: str
@@ -76,6 +77,7 @@ class Finding:
     setting: str | None = None
     value: str | None = None
     confirm: str | None = None
+    look: str | None = None
     fix: Fix | None
     suppressed: Suppression | None
     fingerprint: str | None = None

@@ -2,6 +2,7 @@
 
 import platform
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,13 @@ def test_a_run_is_refused_whole_before_its_first_environment(
     assert run(["ablate", "v1-to-latest", "--model", str(tmp_path), "--run-dir", str(folder)]) == NotFinished.exit_code
     assert "vllm-0.32.0-cuda cannot run here" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wheel_for_a_newer_glibc_is_refused_with_the_nearest_release_that_decides_the_same() -> None:
+    processor = Accelerator("cpu", "a processor", (), "", 2, 24_000, glibc="2.36")
+    (refused,) = refusals([EnvironmentSpec("vllm", "0.11.2", "cpu")], processor)
+    assert refused.message == "vllm-0.11.2-cpu cannot run here: it needs glibc 2.38, and this machine has 2.36"
+    assert "vLLM 0.11.1, the nearest release that runs here" in refused.hint
+    for glibc in ("2.38", ""):
+        assert not refusals([EnvironmentSpec("vllm", "0.11.2", "cpu")], replace(processor, glibc=glibc))
+    assert [one.spec.version for one in refusals([engine("0.20.0")], replace(machine(), glibc="2.31"))] == ["0.20.0"]

@@ -6,10 +6,10 @@ is announced before anything starts. Nothing else is changed: an ablation of oth
 question.
 """
 
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,14 @@ from rlaudit.laboratory.factor import Factor, Move
 from rlaudit.laboratory.machine_limits import STEP_ON_CPU, Limits, fit_engine_args
 from rlaudit.laboratory.recipe import Experiment
 from rlaudit.laboratory.recorded_requests import RecordedRequests, described
+from rlaudit.laboratory.studies.arms.further_factors import Named
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
 from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, loads_code, taken_over
+from rlaudit.laboratory.treatment import Treatment
 from rlaudit.settings.rollout_config import Origin
 from rlaudit.settings.trainer_facts import Dtype
+from rlaudit.severity import Severity
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
@@ -39,6 +42,7 @@ FEWEST_PROMPTS = 16
 # Prompt tokens that cost as much as one of a completion: with 135 M weights in float32 on two cores 3,000 a second were
 # prefilled and 60 to 100 decoded (2026-11-25).
 PREFILLED_AT_ONCE = 32
+NEED_A_GPU = ("enforce-eager", "compile", "cudagraphs", "async-scheduling", "cascade-attention", "batch-invariance")
 # The recipe names the model, and prompts are token ids.
 OF_THE_RECIPE = ("model", "tokenizer")
 
@@ -50,16 +54,17 @@ def experiment_from(
     model: str | None,
     recorded: RecordedRequests | None = None,
     repeated: Collection[str] = (),
+    named: Named = MappingProxyType({}),
 ) -> Experiment:
     """Return the experiment for a config, or for a recording with its requests.
 
-    repeated: arguments of a recording that are taken over because the command line names them. Raises UsageError if
-    both releases are the same.
+    repeated: arguments of a recording that are taken over because the command line names them. named: factors of the
+    command line; without any, both releases may not be the same. Raises UsageError if they are.
     """
-    if not audit.migrates:
+    if not audit.migrates and not named:
         raise UsageError(
             f"{audit.config.path} is looked at under vLLM {audit.after.version} only",
-            "give both releases: --from 0.8.5 --to 0.18.1",
+            "give both releases: --from 0.8.5 --to 0.18.1; or what to try on this one: --factor NAME",
         )
     changed: list[str] = []
     setting = audit.config.model
@@ -75,9 +80,10 @@ def experiment_from(
             recorded.first(requests["prompts_used"], requests["max_tokens"]), limits, requests["max_tokens"]
         )
     trainer = _trainer(audit, recorded, changed)
-    suspects = _factors(audit, findings, _without_effect(audit, limits, trainer), changed)
+    levels, parity = _factors(audit, findings, _without_effect(audit, limits, trainer), named, changed)
     take_over = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
-    points = [_point(side, limits, changed, take_over) for side in (audit.before, audit.after)]
+    sides = (audit.before, audit.after) if audit.migrates else (audit.after,)
+    points = [_point(side, limits, changed, take_over) for side in sides]
     left_out = list(dict.fromkeys(sentence for point in points for sentence in point.left_out))
     if recorded is not None and recorded.adapted:
         left_out.append(
@@ -85,11 +91,12 @@ def experiment_from(
             "which no arm has (merge it into the checkpoint: --model)"
         )
     changed += left_out
-    parity = [name for name, move in suspects.items() if move.to_reference]
     document: dict[str, Any] = {
         "schema": "rlaudit-recipe/1",
         "description": f"Does {audit.config.path} keep its logprobs from vLLM {audit.before.version} to "
-        f"{audit.after.version}?",
+        f"{audit.after.version}?"
+        if audit.migrates
+        else f"Do the logprobs of {audit.config.path} mean what its trainer assumes, with vLLM {audit.after.version}?",
         **({"model": chosen} if chosen is not None else {}),
         **requests,
         "sampling": _sampling(audit, changed),
@@ -98,9 +105,9 @@ def experiment_from(
         "blocks": [
             {
                 "name": "config",
-                "reference": points[0].document,
-                "candidate": points[1].document,
-                "factors": {name: move.level for name, move in suspects.items()},
+                **({"reference": points[0].document} if audit.migrates else {}),
+                "candidate": points[-1].document,
+                "factors": {name: some[0] if len(some) == 1 else some for name, some in levels.items()},
                 "parity": parity,
                 "leave_one_out": len(parity) > 1,
                 "repeats": 1,
@@ -142,31 +149,71 @@ def _with_room(requests: RecordedRequests, limits: Limits, tokens: int) -> Limit
     return replace(limits, context=max(limits.context, longest))
 
 
-def _without_effect(audit: Audit, limits: Limits, trainer: Mapping[str, Any]) -> set[str]:
-    """Return the factors without effect here: a CPU engine is always eager and synchronous, a float32 model's head
-    already float32.
-    """
-    in_float32 = audit.after.value("dtype") == trainer["dtype"] == Dtype.FLOAT32
-    return {*(("enforce-eager", "async-scheduling") if limits.cpu else ()), *(("fp32-head",) if in_float32 else ())}
+def _without_effect(audit: Audit, limits: Limits, trainer: Mapping[str, Any]) -> dict[str, str]:
+    """Return the factors that have no effect here, and why."""
+    reasons = dict.fromkeys(NEED_A_GPU, "there is no GPU here") if limits.cpu else {}
+    if audit.after.value("dtype") == trainer["dtype"] == Dtype.FLOAT32:
+        reasons["fp32-head"] = "the whole model is in float32"
+    return reasons
 
 
 def _factors(
-    audit: Audit, findings: Sequence[Finding], without: Collection[str], changed: list[str]
-) -> dict[str, Move]:
-    """Return the level to try of each factor: those that the gravest findings suspect, then the usual ones."""
-    factors = {name: factor for name, factor in known_factors().items() if name not in without}
+    audit: Audit, findings: Sequence[Finding], without: Mapping[str, str], named: Named, changed: list[str]
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the levels to try of each factor, and which of these are steps back to what ran before the move.
+
+    Named factors come first, then those that the gravest findings suspect, then the usual ones. A suspect that is not
+    tried is announced with the reason.
+    """
+    factors = known_factors()
     gravest = sorted(findings, key=lambda finding: -finding.severity.rank)
-    suspected = [factor.name for finding in gravest for factor in factors.values() if _would_confirm(factor, finding)]
-    names = [name for name in (*suspected, *USUAL_FACTORS) if name in factors]
-    moves = {name: factors[name].move(audit, factors[name].setting) for name in names}
-    tried = [(name, move) for name, move in moves.items() if move is not None]
-    changed += [f"factor {name}: not tried, there are {MOST_FACTORS} likelier ones" for name, _ in tried[MOST_FACTORS:]]
-    return dict(tried[:MOST_FACTORS])
+    suspected = [name for finding in gravest for name in _suspects(factors, finding)]
+    moves: dict[str, Move] = {}
+    left: dict[str, str] = {}
+    for name in dict.fromkeys((*named, *suspected, *USUAL_FACTORS)):
+        move = factors[name].move(audit, factors[name].setting)
+        reason = without.get(name) or _missing(audit, factors[name], move)
+        if name in named:
+            level = move.level if move is not None else factors[name].levels[-1] if factors[name].levels else ""
+            moves[name] = replace(move, level=level) if move is not None else Move(level)
+            changed += [f"factor {name}: no effect is expected, {reason}"] if reason else []
+        elif move is None or reason:
+            left[name] = reason or f"it takes long; --factor {name} tries it"
+        elif len(moves) >= MOST_FACTORS + len(named):
+            left[name] = f"there are {MOST_FACTORS} likelier ones"
+        else:
+            moves[name] = move
+    changed += [f"factor {name}: not tried, {left[name]}" for name in dict.fromkeys(suspected) if name in left]
+    changed += _without_factor(factors, gravest)
+    levels = {name: list(named.get(name) or [move.level]) for name, move in moves.items()}
+    return levels, [name for name, move in moves.items() if move.to_reference and levels[name] == [move.level]]
 
 
-def _would_confirm(factor: Factor, finding: Finding) -> bool:
-    """Return whether the finding is about the factor's setting, or names the factor as the way to confirm it."""
-    return factor.setting == finding.setting or re.search(rf"factor {factor.name}\b(?!-)", finding.confirm) is not None
+def _suspects(factors: Mapping[str, Factor], finding: Finding) -> list[str]:
+    """Return the factors that a finding's experiment tries, else those that set what it is about."""
+    tried = finding.trial.names if finding.trial is not None else ()
+    return [*tried, *(name for name, factor in factors.items() if factor.setting == finding.setting)]
+
+
+def _missing(audit: Audit, factor: Factor, move: Move | None) -> str:
+    """Say that the release lacks what a factor sets; empty if it has that."""
+    if move is None:
+        return ""
+    needed = factor.apply(Treatment(str(audit.after.version)), move.level).requires
+    absent = [name for requirement in needed for name in requirement.engine_args if not audit.after.exists(name)]
+    return f"vLLM {audit.after.version} has no {' and no '.join(absent)}" if absent else ""
+
+
+def _without_factor(factors: Mapping[str, Factor], findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield why what errors and warnings suspect has no arm."""
+    for finding in {finding.rule: finding for finding in reversed(findings)}.values():
+        trial = finding.trial
+        if finding.severity is Severity.NOTE or _suspects(factors, finding):
+            continue
+        if trial is None:
+            yield f"{finding.rule}: not tried, no factor sets {finding.setting}"
+        elif trial.recipe:
+            yield f"{finding.rule}: not tried here: {finding.confirm}"
 
 
 @dataclass(frozen=True)

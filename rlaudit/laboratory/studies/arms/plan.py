@@ -144,6 +144,12 @@ class Plan:
         )
 
     @property
+    def indispensable(self) -> frozenset[str]:
+        """The releases of references and candidates."""
+        wanted = (Role.REFERENCE, Role.CANDIDATE)
+        return frozenset(arm.treatment.version for arm in self._arms() if arm.role in wanted)
+
+    @property
     def scoring(self) -> tuple[ScoringRequest, ...]:
         """How the trainer will score; samples of another model are not scored."""
         return tuple(scoring_request(arm) for arm in self._arms() if arm.model is None)

@@ -53,6 +53,11 @@ class CanaryPlan:
         return tuple(self.engine(run.arm, run.name) for run in self.runs)
 
     @property
+    def indispensable(self) -> tuple[str, ...]:
+        """Empty: each engine is compared with the trainer."""
+        return ()
+
+    @property
     def scoring(self) -> tuple[ScoringRequest, ...]:
         """Empty: the trainer is part of every cell."""
         return ()

@@ -90,6 +90,11 @@ class UpdatePlan:
         return tuple(start.wanted for start in self.starts)
 
     @property
+    def indispensable(self) -> tuple[str, ...]:
+        """Empty: each engine is compared with the trainer."""
+        return ()
+
+    @property
     def scoring(self) -> tuple[ScoringRequest, ...]:
         """The one way in which every checkpoint is scored."""
         return (ScoringRequest(TrainerSettings(dtype=self.recipe.dtype), {"temperature": 1.0}),)

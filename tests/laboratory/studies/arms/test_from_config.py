@@ -9,6 +9,7 @@ from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
+from rlaudit.laboratory.studies.arms.further_factors import named_factors
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import recipe_of
 
@@ -144,3 +145,39 @@ def test_what_is_left_out_says_what_is_not_seen_for_it(config: Path) -> None:
     assert "enable_sleep_mode=True: left out; the engine never sleeps here" in said
     assert "trl issue 5312" in said
     assert "data_parallel_size=2: left out; one replica runs." in said
+
+
+def test_a_named_factor_is_tried_at_its_levels_also_on_one_release(config: Path) -> None:
+    named = named_factors(["batch-size", "dtype=float32", "dtype=float16"])
+    made = experiment_of(config, "0.8.5", "0.18.1", "a-model", ONE_GPU, named=named)
+    (block,) = made.document["blocks"]
+    assert block["factors"]["batch-size"] == "alone" and block["factors"]["dtype"] == ["float32", "float16"]
+    assert "logprobs-mode" in block["factors"]
+    (alone,) = experiment_of(config, "0.18.1", "0.18.1", "a-model", ONE_GPU, named=named).document["blocks"]
+    assert "reference" not in alone and "batch-size" in alone["factors"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("bach-size", "did you mean batch-size"), ("dtype=int8", "float32"), ("engine-version", "=LEVEL")],
+)
+def test_a_factor_that_cannot_be_tried_is_refused_with_the_way_out(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        named_factors([text])
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(("accelerator", "because"), [(CPU, "there is no GPU here"), (ONE_GPU, None)])
+def test_a_suspect_is_tried_or_has_a_line_with_the_reason(
+    config: Path, accelerator: Accelerator, because: str | None
+) -> None:
+    made = experiment(config, accelerator)
+    line = f"factor async-scheduling: not tried, {because}"
+    tried = "async-scheduling" in made.document["blocks"][0]["factors"]
+    assert (line in made.changed, tried) == (because is not None, because is None)
+    assert "generation-config-auto: not tried, no factor sets generation_config" in made.changed
+
+
+def test_a_suspect_that_the_release_does_not_know_says_so(config: Path) -> None:
+    named = experiment_of(config, "0.8.5", "0.9.2", "a-model", ONE_GPU)
+    assert "factor logprobs-mode: not tried, vLLM 0.9.2 has no logprobs_mode" in named.changed

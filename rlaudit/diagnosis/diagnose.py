@@ -1,7 +1,8 @@
 """The whole diagnosis of a run: every block measured, then the three layers judged in order.
 
 A run may have several blocks (float32 for semantics, bfloat16 for the head). A layer's verdict over the run is that of
-its worst block, and the block is named.
+its worst block that has both sides, and the block is named. A block without today's engine is no move: what it shows is
+evidence beside the layers.
 
 A block with a parity arm comes with its settings, ready to paste: vLLM's own names, and what this run saw each do.
 """
@@ -10,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rlaudit.diagnosis.consequence import MEAN_SQUARES
+from rlaudit.diagnosis.answer import answer
+from rlaudit.diagnosis.consequence import MEAN_SQUARES, consequence, unfelt_k2
 from rlaudit.diagnosis.distance import (
     METRIC,
     Candidate,
@@ -26,16 +28,18 @@ from rlaudit.diagnosis.effects import Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import say_path_of_arm
 from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
+from rlaudit.diagnosis.move import Change, Move, Side, change_of_distance, changes_of
 from rlaudit.diagnosis.objective import say_objective_of_arm
 from rlaudit.diagnosis.remedy import Written, remedy_of, written
 from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
-from rlaudit.diagnosis.semantic import say_meaning_of_arms
+from rlaudit.diagnosis.semantic import judgement_of, say_meaning_of_arms
 from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role
+from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.rollout import flashinfer_not_seen
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict
-from rlaudit.meaning.words import unseen_by
+from rlaudit.meaning.words import UNEXPLAINED, unseen_by
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
@@ -60,6 +64,8 @@ class BlockDiagnosis:
     distance: Distance | None = None
     # Of a recording's requests.
     replay: Replay | None = None
+    # None without figures of the candidate.
+    move: Move | None = None
 
 
 @dataclass(frozen=True)
@@ -71,12 +77,24 @@ class Diagnosis:
     layers: tuple[Judgement, Judgement, Judgement]
     not_seen: tuple[str, ...]
 
+    @property
+    def move(self) -> Move | None:
+        """What the move changes: of the first block that has both sides, else of the first."""
+        moves = [block.move for block in self.blocks if block.move is not None]
+        return next((move for move in moves if move.today is not None), moves[0] if moves else None)
+
 
 def diagnose(run: FinishedRun) -> Diagnosis:
     """Judge a finished run."""
     blocks = tuple(_diagnose_block(run, block) for block in run.plan.blocks)
+    moves = [block for block in blocks if block.plan.with_role(Role.REFERENCE)] or blocks
+    beside = [block for block in blocks if block not in moves]
     semantic, path, objective = (
-        _worst([(block.plan.name, block.judgements[position]) for block in blocks]) for position in range(3)
+        _with_those_beside(
+            _worst([(block.plan.name, block.judgements[position]) for block in moves]),
+            [(block.plan.name, block.judgements[position]) for block in beside],
+        )
+        for position in range(3)
     )
     return Diagnosis(run, blocks, (semantic, path, objective), tuple(_not_seen(run, blocks)))
 
@@ -98,7 +116,9 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     replay = judge_replay(run, block)
     if replay is not None and replay.verdict is Verdict.MISMATCH:
         layers = (not_judged(replay, semantic), not_judged(replay, path), not_judged(replay, objective))
-    return BlockDiagnosis(block, measured, floor, effects, layers, parity, distance, replay)
+    reproduced = replay is None or replay.verdict is not Verdict.MISMATCH
+    move = _move(block, measured, layers, floor, settings, recipe) if reproduced else None
+    return BlockDiagnosis(block, measured, floor, effects, layers, parity, distance, replay, move)
 
 
 def _cures(block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> list[Arm]:
@@ -175,6 +195,69 @@ def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
         return worst
     others = [f"block {other}: {judgement.verdict.value}" for other, judgement in judgements if other != name]
     return replace(worst, because=f"{worst.because} (block {name})", evidence=(*worst.evidence, *others))
+
+
+def _with_those_beside(judgement: Judgement, beside: Sequence[tuple[str, Judgement]]) -> Judgement:
+    """Return the judgement with what blocks without today's engine show: it is in no move, and turns no layer."""
+    lines = [
+        f"beside it, block {name} (no engine of today): {other.verdict.value}"
+        f"{f': {other.cause}' if other.cause else ''}; {other.because}"
+        for name, other in beside
+    ]
+    return replace(judgement, evidence=(*judgement.evidence, *lines))
+
+
+def _move(
+    block: BlockPlan,
+    measured: Mapping[str, MeasuredArm],
+    judgements: Sequence[Judgement],
+    floor: Floor,
+    settings: ObjectiveSettings,
+    recipe: Recipe,
+) -> Move | None:
+    """Return what the block's move changes; None without figures of the candidate."""
+    seed = recipe.seed
+    candidate, reference = measured.get("candidate"), measured.get(REFERENCE)
+    if candidate is None:
+        return None
+    after = _side(candidate, settings, seed)
+    today = None if reference is None else _side(reference, settings, seed)
+    distance = (Change.UNKNOWN, "no meaning that was tried fits both sides")
+    if reference is not None and _has_meaning(reference) and _has_meaning(candidate):
+        metric = all_metrics()[METRIC]
+        figures = measure(candidate.residual, settings, [all_metrics()[name] for name in FIGURES], seed=seed)
+        least = unfelt_k2(figures, settings, int(candidate.residual.sequence_lengths_S.min()))
+        before, now = (tally(arm.residual, [metric], settings) for arm in (reference, candidate))
+        unfelt = max(floor.value[PATH_METRIC], recipe.equivalence_margin or least)
+        distance = change_of_distance(before, now, unfelt, seed)
+    cured = [*filter(None, (block.parity_name,)), *(arm.name for arm in block.with_role(Role.FIRST))]
+    fix = next((measured[name] for name in cured if name in measured and measured[name].semantically_clean), None)
+    fixed = None if fix is None or candidate.semantically_clean else _side(fix, settings, seed)
+    move = Move(today=today, after=after, fixed=fixed, changes=changes_of(today, after, distance))
+    step = next((judgement.next for judgement in judgements if not judgement.verdict.passes), "")
+    return replace(move, answer=answer(move, step))
+
+
+def _side(arm: MeasuredArm, settings: ObjectiveSettings, seed: int) -> Side:
+    """Judge an arm by itself."""
+    semantic = judgement_of(arm.meaning)
+    k3 = measure(arm.residual, settings, [all_metrics()[METRIC]], seed=seed)[METRIC] if _has_meaning(arm) else None
+    felt = consequence(arm.measurements, settings).verdict if semantic.verdict.passes else Verdict.NOT_TESTED
+    return Side(
+        vllm=arm.finished.arm.treatment.version,
+        # By itself an engine's distance is judged by what a clip range feels, as the objective is.
+        layers=(semantic.verdict, felt, felt),
+        causes=semantic.causes,
+        cause=semantic.cause,
+        ratio=arm.measurements["mean_ratio_minus_one"],
+        k3=k3,
+    )
+
+
+def _has_meaning(arm: MeasuredArm) -> bool:
+    """Return whether it is known what the arm's logprobs mean, so that what is left is a distance."""
+    verdict = arm.meaning.verdict
+    return verdict.passes or (verdict is Verdict.MISMATCH and arm.meaning.kind not in UNEXPLAINED)
 
 
 def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:

@@ -50,7 +50,7 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
         # The engine's report does not fit the tokens: that comes first, no matter what the trainer computes.
         others = [name for name in names if name != conclusion_of(meaning).cause]
         explained = (f"seen as well, and explained by this: {', '.join(others)}",) if others else ()
-        return _judgement(meaning, (*line, *explained))
+        return judgement_of(meaning, (*line, *explained))
     if named:
         return judged_as(
             Layer.SEMANTIC,
@@ -63,11 +63,11 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
             following=named[0].next,
         )
     if isinstance(figures, LoggedFigures):
-        return _judgement(meaning, evidence_of_logs(figures))
-    return _judgement(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
+        return judgement_of(meaning, evidence_of_logs(figures))
+    return judgement_of(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
 
 
-def _judgement(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
+def judgement_of(meaning: Meaning, evidence: tuple[str, ...] = (), step: str = "") -> Judgement:
     """Return a meaning as a judgement. step: the next step, if it is not the meaning's."""
     words, figures = conclusion_of(meaning), meaning.figures
     cause = words.cause or ""
@@ -121,7 +121,7 @@ def say_meaning_of_arms(
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:
         step = "more tokens: raise samples or max_tokens"
-    return _judgement(meaning, tuple(evidence), step)
+    return judgement_of(meaning, tuple(evidence), step)
 
 
 def _without_candidate(candidate: "FinishedArm | None") -> Judgement:

@@ -28,7 +28,7 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> "Report":
     """Return the report of an ablation. fails: whether a mismatch makes the exit code 1."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
-    return {
+    report: "Report" = {
         **new_report(
             "ablate",
             exit_code_of((judgement.verdict for judgement in diagnosis.layers), unfinished(run), fails),
@@ -50,6 +50,9 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> "Report":
         "run": _run(diagnosis),
         "token_figures": [_token_figures(arm, block) for block in diagnosis.blocks for arm in block.measured.values()],
     }
+    if diagnosis.move is not None:
+        report["move"] = diagnosis.move
+    return report
 
 
 def _block(block: BlockDiagnosis) -> Block:

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.known_defects import KnownDefect
+from rlaudit.diagnosis.move import Move
 from rlaudit.layers import Judgement
 from rlaudit.report.parts.ablation import Arm, Block
 from rlaudit.report.parts.bisection import Bisection
@@ -56,6 +57,7 @@ class Report(TypedDict):
     arms: Sequence[Arm]
     effects: Sequence[Effect]
     layers: Sequence[Judgement]
+    move: NotRequired[Move]
     blocks: NotRequired[Sequence[Block]]
     known_defects: NotRequired[Sequence[KnownDefect]]
     not_seen: Sequence[str]

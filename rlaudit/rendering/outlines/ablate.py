@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.replay import Replay
 from rlaudit.measurement.prompt_logprobs import holds_temperature
+from rlaudit.rendering.measured_on import measured_on
+from rlaudit.rendering.moved import moved
 from rlaudit.rendering.outline import (
     COST,
     Block,
@@ -60,6 +62,7 @@ def outline(report: "Report") -> Outline:
     return Outline(
         _title(report),
         [
+            moved(report),
             Section("bisection", "The release that moves it", _bisection(report), gathers=True),
             verdicts(report),
             Section("arms", "Arms", [_arms(report, name) for name in names], gathers=True),
@@ -75,6 +78,7 @@ def outline(report: "Report") -> Outline:
         ],
         lead=report.get("description", ""),
         facts=_facts(report),
+        about=measured_on(report),
     )
 
 
@@ -236,7 +240,7 @@ def _value(resolved: Mapping[str, Any], name: str) -> str:
 
 def _in_short(report: "Report") -> Brief:
     """Return what was found, how sure it is, what to do next."""
-    lines = []
+    lines = [(1, sentence) for sentence in report["move"].answer] if "move" in report else []
     for number, layer in enumerate(report["layers"], start=1):
         cause = f": {layer.cause}" if layer.cause else ""
         lines.append((1, f"{number}. {layer.layer} {layer.verdict.upper()}{cause}"))

@@ -1,0 +1,147 @@
+"""What a move changes, layer by layer: both sides judged by the same judge, and what differs between them.
+
+semantic        same, broken or fixed: the causes that both sides have, and those that one has alone;
+inference path  same, nearer or farther: k3 under the meaning that fits each side, so that a difference of meaning that
+                both have hides nothing;
+objective       same, broken or fixed: whether what is left leaves the clip range.
+
+A side without a verdict leaves the change open: it is derived from both and never guessed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rlaudit.layers import Layer, Verdict
+from rlaudit.measurement.measure import Measurement, Tally, all_metrics
+from rlaudit.measurement.non_inferiority import non_inferiority
+
+METRIC = "k3"
+
+
+class Change(StrEnum):
+    """What a move does to one layer."""
+
+    SAME = "same"
+    BROKEN = "broken"
+    FIXED = "fixed"
+    NEARER = "nearer"
+    FARTHER = "farther"
+    UNKNOWN = "not known"
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the move makes the layer worse."""
+        return self in (Change.BROKEN, Change.FARTHER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One engine of a move.
+
+    layers: its own verdicts, in order. causes: of its first layer, by their names in `explain`; cause: in words. ratio:
+    mean ratio - 1, as reported. k3: nats, under the meaning that fits; None if none does.
+    """
+
+    vllm: str | None
+    layers: tuple[Verdict, Verdict, Verdict]
+    causes: Sequence[str] = ()
+    cause: str | None = None
+    ratio: Measurement | None = None
+    k3: Measurement | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerChange:
+    """What the move does to a layer. because: one clause for people."""
+
+    layer: Layer
+    change: Change
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """Both sides and what differs. fixed: the new engine with the fix, if one was run. answer: in sentences."""
+
+    today: Side | None
+    after: Side
+    fixed: Side | None = None
+    changes: tuple[LayerChange, LayerChange, LayerChange]
+    answer: Sequence[str] = ()
+
+
+def changes_of(
+    today: Side | None, after: Side, distance: tuple[Change, str]
+) -> tuple[LayerChange, LayerChange, LayerChange]:
+    """Return what the move does to each layer. distance: to the inference path, by `change_of_distance`."""
+    if today is None:
+        unknown = (Change.UNKNOWN, "today's engine was not measured")
+        semantic, path, objective = unknown, unknown, unknown
+    else:
+        semantic, path, objective = _of_meaning(today, after), distance, _of_objective(today, after)
+    return (
+        LayerChange(layer=Layer.SEMANTIC, change=semantic[0], because=semantic[1]),
+        LayerChange(layer=Layer.INFERENCE_PATH, change=path[0], because=path[1]),
+        LayerChange(layer=Layer.OBJECTIVE, change=objective[0], because=objective[1]),
+    )
+
+
+def change_of_distance(today: Tally, after: Tally, floor: float, seed: int = 0) -> tuple[Change, str]:
+    """Return whether the engine comes nearer to the trainer: as in `non_inferiority.py`, asked in both directions.
+
+    floor: k3 (nats) that does not matter. Both tallies hold k3 under the meaning that fits their side.
+    """
+    metric = all_metrics()[METRIC]
+    forth = non_inferiority(after, today, metric, floor, seed=seed)
+    back = non_inferiority(today, after, metric, floor, seed=seed)
+    if forth.candidate is None or forth.reference is None:
+        return Change.UNKNOWN, forth.reason or "no token has a ratio on both sides"
+    because = f"k3 {forth.reference:.3g} -> {forth.candidate:.3g} nats"
+    if forth.verdict is Verdict.MISMATCH:
+        return Change.FARTHER, because
+    if back.verdict is Verdict.MISMATCH:
+        return Change.NEARER, because
+    if forth.verdict is Verdict.MATCH:
+        return Change.SAME, because
+    return Change.UNKNOWN, f"{because}: {forth.reason or 'too few tokens to tell'}"
+
+
+def _of_meaning(today: Side, after: Side) -> tuple[Change, str]:
+    before, now = today.layers[0], after.layers[0]
+    if not all(verdict.passes or verdict is Verdict.MISMATCH for verdict in (before, now)):
+        side = "today's engine" if not (before.passes or before is Verdict.MISMATCH) else "the new engine"
+        return Change.UNKNOWN, f"what the logprobs of {side} mean is not settled"
+    if before.passes and now.passes:
+        return Change.SAME, "both mean what the trainer assumes"
+    if before.passes or now.passes:
+        change, named = (Change.BROKEN, after) if before.passes else (Change.FIXED, today)
+        return change, named_causes(named)
+    if _told(today) == _told(after):
+        return Change.SAME, f"both: {named_causes(after)}"
+    gone = not set(_told(after)) - set(_told(today))
+    return (Change.FIXED if gone else Change.BROKEN), f"{named_causes(today)} -> {named_causes(after)}"
+
+
+def _of_objective(today: Side, after: Side) -> tuple[Change, str]:
+    before, now = today.layers[2], after.layers[2]
+    untested = next((side for side in (after, today) if side.layers[2] is Verdict.NOT_TESTED), None)
+    if untested is not None:
+        first = next(
+            (layer for layer, verdict in zip(Layer, untested.layers, strict=True) if not verdict.passes), Layer.SEMANTIC
+        )
+        return Change.UNKNOWN, f"the {first} layer comes first"
+    if Verdict.INCONCLUSIVE in (before, now):
+        return Change.UNKNOWN, "too few tokens to tell"
+    if before.passes == now.passes:
+        return Change.SAME, "both stay within the clip range" if now.passes else "both leave the clip range"
+    return (Change.BROKEN, "it leaves the clip range") if before.passes else (Change.FIXED, "it stays within it")
+
+
+def named_causes(side: Side) -> str:
+    """Return the causes of a side's first layer by their names, in words if they have none."""
+    return ", ".join(side.causes) or side.cause or "unexplained"
+
+
+def _told(side: Side) -> tuple[str, ...]:
+    return tuple(sorted(side.causes)) or (side.cause or "",)

@@ -1,13 +1,20 @@
 """The answer to the question of a move, in at most three sentences: what it changes, what to set, what is so today."""
 
+from collections.abc import Iterator
+
 from rlaudit.diagnosis.move import Change, Move, named_causes
 from rlaudit.layers import Verdict
 
 MEANING = {
     Change.SAME: "The move keeps what the logprobs mean",
-    Change.BROKEN: "The move breaks what the logprobs mean ({causes})",
-    Change.FIXED: "The move fixes what the logprobs mean ({causes})",
+    Change.BROKEN: "The move breaks what the logprobs mean ({because})",
+    Change.FIXED: "The move fixes what the logprobs mean ({because})",
     Change.UNKNOWN: "Whether the move changes what the logprobs mean is not known: {because}",
+}
+# If the new engine's mean something else than the trainer assumes.
+NAMED = {
+    Change.SAME: "The move changes nothing of what the logprobs mean",
+    Change.UNKNOWN: "The new engine's logprobs mean something else ({causes}); whether today's do is open",
 }
 DISTANCE = {
     Change.SAME: "leaves them as near to the trainer",
@@ -18,7 +25,7 @@ DISTANCE = {
 
 def answer(move: Move, step: str) -> tuple[str, ...]:
     """Return the sentences. step: what the first layer that does not pass says is to be done next; "" for none."""
-    lines = [_changes(move)]
+    lines = [*_changes(move)]
     if step and any(not verdict.passes for verdict in move.after.layers):
         lines.append(f"To do: {step}.")
     today = move.today
@@ -27,18 +34,28 @@ def answer(move: Move, step: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _changes(move: Move) -> str:
-    meaning, path, _ = move.changes
+def _changes(move: Move) -> Iterator[str]:
+    """Yield what the move does to the meaning of logprobs, and to their distance from the trainer."""
     if move.today is None:
-        return "What the move changes is not known: today's engine was not measured."
-    said = MEANING[meaning.change].format(causes=meaning.because, because=meaning.because)
-    if meaning.change is Change.SAME and move.after.layers[0] is Verdict.MISMATCH:
-        said = "The move changes nothing of what the logprobs mean"
-    if path.change in DISTANCE:
-        joint = ";" if meaning.change is Change.UNKNOWN else " and"
-        it = " it" if meaning.change is Change.UNKNOWN else ""
-        return f"{said}{joint}{it} {DISTANCE[path.change]} ({path.because})."
-    return f"{said}. Whether it brings them nearer to the trainer is not known: {path.because}."
+        yield "What the move changes is not known: today's engine was not measured."
+        return
+    meaning, path, _ = move.changes
+    before, now = move.today.layers[0], move.after.layers[0]
+    said = MEANING[meaning.change].format(because=meaning.because)
+    if before is now is Verdict.MISMATCH and meaning.change is not Change.SAME:
+        said = f"The move changes what is wrong with the logprobs ({meaning.because})"
+    elif now is Verdict.MISMATCH and meaning.change in NAMED:
+        said = NAMED[meaning.change].format(causes=named_causes(move.after))
+    if path.change in DISTANCE and meaning.change is not Change.UNKNOWN:
+        yield f"{said} and {DISTANCE[path.change]} ({path.because})."
+        return
+    yield f"{said}."
+    # Else the first sentence says what comes first.
+    if Verdict.MISMATCH not in (before, now):
+        closer = (
+            f"It {DISTANCE[path.change]}" if path.change in DISTANCE else "Whether it brings them nearer is not known"
+        )
+        yield f"{closer}: {path.because}."
 
 
 def _ratio(move: Move) -> str:

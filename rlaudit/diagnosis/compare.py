@@ -20,6 +20,7 @@ from rlaudit.diagnosis.evidence import Evidence, Today
 from rlaudit.diagnosis.inference_path import say_path
 from rlaudit.diagnosis.judge_path import Decided, InferencePath, consequence_verdict, judge_path
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, held, supported
+from rlaudit.diagnosis.move import Move
 from rlaudit.diagnosis.objective import say_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, recommended
 from rlaudit.diagnosis.semantic import say_meaning
@@ -51,6 +52,8 @@ class Comparison:
     layers: tuple[Judgement, ...] = ()
     notes: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
+    # What the move from today's engine changes, if that was compared as well.
+    move: Move | None = None
 
     @property
     def limits(self) -> Limits | None:

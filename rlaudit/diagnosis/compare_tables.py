@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.diagnosis.compare import Comparison, judged, worded
 from rlaudit.diagnosis.compare_sampling import Meanings, known_of, meanings_of
 from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.diagnosis.compared_move import compared_move
 from rlaudit.diagnosis.evidence import Scored, gather
 from rlaudit.diagnosis.read_log import LogPart, read_file, read_part, sampled_from, together
 from rlaudit.diagnosis.read_on_ray import ReadFiles
@@ -140,6 +141,8 @@ class Comparer:
             weights=table.part.weights,
         )
         comparison = worded(judged(evidence))
+        if before is not None:
+            comparison = replace(comparison, move=compared_move(before, comparison))
         remarks = [table.export.note, *table.part.notes, *notes, numbers.note()]
         not_seen = (*table.part.not_seen, *comparison.not_seen)
         return Compared(

@@ -49,7 +49,7 @@ def worst_layers(named: Sequence[tuple[str, Sequence[Judgement]]]) -> list[Judge
 
     Worst is what goes wrong in the earliest layer. The verdicts of the others on each layer are added to its evidence.
     """
-    name, worst = min(named, key=lambda entry: [WORST_FIRST.index(layer.verdict) for layer in entry[1]])
+    name, worst = min(named, key=lambda entry: badness(entry[1]))
     if len(named) == 1:
         return list(worst)
     layers = []
@@ -57,6 +57,11 @@ def worst_layers(named: Sequence[tuple[str, Sequence[Judgement]]]) -> list[Judge
         others = [f"{other}: {layers_of[place].verdict}" for other, layers_of in named if other != name]
         layers.append(replace(layer, because=f"{layer.because} ({name})", evidence=[*layer.evidence, *others]))
     return layers
+
+
+def badness(layers: Sequence[Judgement]) -> list[int]:
+    """Return what sorts several comparisons, the worst first."""
+    return [WORST_FIRST.index(layer.verdict) for layer in layers]
 
 
 def exit_code_of(verdicts: Iterable[Verdict], unfinished: bool, fails: bool, requires_match: bool = False) -> int:

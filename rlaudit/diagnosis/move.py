@@ -9,7 +9,7 @@ A side without a verdict leaves the change open: it is derived from both and nev
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rlaudit.layers import Layer, Verdict
@@ -69,6 +69,11 @@ class Move:
     fixed: Side | None = None
     changes: tuple[LayerChange, LayerChange, LayerChange]
     answer: Sequence[str] = ()
+
+    def between(self, today: str | None, after: str | None) -> "Move":
+        """Return the move with the releases of vLLM of its sides."""
+        old = None if self.today is None else replace(self.today, vllm=today)
+        return replace(self, today=old, after=replace(self.after, vllm=after))
 
 
 def changes_of(

@@ -28,7 +28,7 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> "Report":
     """Return the report of an ablation. fails: whether a mismatch makes the exit code 1."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
-    report: "Report" = {
+    report: Report = {
         **new_report(
             "ablate",
             exit_code_of((judgement.verdict for judgement in diagnosis.layers), unfinished(run), fails),

@@ -80,7 +80,7 @@ def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
             judged = _held_back(judged, before)
         layers.append(judged)
     unfinished = [report.path for report in sources if report.document["exit_code"] == 3 and not _has_verdict(report)]
-    return {
+    diagnosis: Report = {
         **new_report(
             "diagnose",
             exit_code_of((judgement.verdict for judgement in layers), bool(unfinished), fails),
@@ -95,6 +95,11 @@ def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
             for report in sources
         ],
     }
+    # An ablation changed one thing at a time: it says more of a move than logs do.
+    moved = sorted((report for report in sources if "move" in report.document), key=lambda it: it.command != "ablate")
+    if moved:
+        diagnosis["move"] = moved[0].document["move"]
+    return diagnosis
 
 
 def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.compare_tables import Compared, Comparer
-from rlaudit.diagnosis.judgement import exit_code_of, worst_layers
+from rlaudit.diagnosis.judgement import badness, exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.meaning.words import conclusion_of
 from rlaudit.plain import plain
@@ -31,7 +31,7 @@ def document_of(comparer: Comparer, fails: bool, allow_partial: bool, requires_m
     layers = worst_layers([(_name(table), table.comparison.layers) for table in compared if not table.is_before])
     unfinished = not allow_partial and any(table.faults.count for table in compared)
     reported = [_comparison(table) for table in compared]
-    return {
+    report: Report = {
         **new_report(
             "compare",
             exit_code_of((layer.verdict for layer in layers), unfinished, fails, requires_match),
@@ -46,6 +46,11 @@ def document_of(comparer: Comparer, fails: bool, allow_partial: bool, requires_m
             if drawn and drawn.tokens
         ],
     }
+    moved = [table.comparison for table in compared if table.comparison.move is not None]
+    move = min(moved, key=lambda comparison: badness(comparison.layers)).move if moved else None
+    if move is not None:
+        report["move"] = move
+    return report
 
 
 def _name(table: Compared) -> str:

@@ -94,6 +94,8 @@ def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], fa
         same=[] if migration is None else _same(differing, migration),
     )
     document["versions"] = {"from": _release(old or new), "to": _release(new)}
+    if "move" in document:
+        document["move"] = document["move"].between(_release(old or new), _release(new))
     return document
 
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,7 @@ class RunSetup:
     def provenance(self) -> dict[str, Any]:
         """Return what is needed to repeat the run."""
         return {
+            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "rlaudit": rlaudit.__version__,
             "rlaudit_commit": own_commit(),
             "platform": platform.platform(),

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rlaudit.layers import Verdict
+from rlaudit.layers import Layer, Verdict
 from rlaudit.rendering.outline import Block, Prose, Section, Table
-from rlaudit.report.figures import interval
+from rlaudit.report.figures import number
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.move import Side
@@ -23,21 +23,24 @@ def moved(report: "Report") -> Section:
 
 
 def _sides(report: "Report") -> Table:
-    """Return the layers of each side, and what the move does to each."""
+    """Return a row for each side and one for the move, so that each layer is read downwards and fits 80 columns."""
     move = report["move"]
-    sides = {"today": move.today, "after": move.after, "after, with the fix": move.fixed}
-    shown = {name: list(_cells(side)) for name, side in sides.items() if side is not None}
-    titles = [f"{name} ({side.vllm})" if side and side.vllm and name != "after, with the fix" else name
-              for name, side in sides.items() if side is not None]  # fmt: skip
-    rows = [
-        [f"{place + 1}. {change.layer}", *(cells[place] for cells in shown.values()), str(change.change)]
-        for place, change in enumerate(move.changes)
-    ]
-    return Table(("layer", *titles, "the move"), rows)
+    sides = {
+        _titled("today", move.today): move.today,
+        _titled("after", move.after): move.after,
+        "with the fix": move.fixed,
+    }
+    rows = [[title, *_cells(side)] for title, side in sides.items() if side is not None]
+    header = ("", *(f"{place}. {layer}" for place, layer in enumerate(Layer, start=1)))
+    return Table(header, [*rows, ["the move", *(str(change.change) for change in move.changes)]])
+
+
+def _titled(name: str, side: "Side | None") -> str:
+    return f"{name} ({side.vllm})" if side is not None and side.vllm else name
 
 
 def _cells(side: "Side") -> Iterator[str]:
     semantic, _, objective = side.layers
     yield (", ".join(side.causes) or "unexplained") if semantic is Verdict.MISMATCH else str(semantic)
-    yield "-" if side.k3 is None else f"k3 {interval(side.k3)}"
+    yield "-" if side.k3 is None else f"k3 {number(side.k3.value)}"
     yield "-" if objective is Verdict.NOT_TESTED else str(objective)

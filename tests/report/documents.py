@@ -2,11 +2,15 @@
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rlaudit.diagnosis.answer import answer
+from rlaudit.diagnosis.move import Change, Move, Side, changes_of
+from rlaudit.layers import Verdict
 from rlaudit.plain import plain
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_type
@@ -29,7 +33,21 @@ def ablation() -> dict[str, Any]:
     """The example of a real run, with figures of tokens of every arm."""
     document: dict[str, Any] = json.loads(EXAMPLE.read_text(encoding="utf-8"))
     document["token_figures"] = [token_figures(arm["name"], arm["block"], arm) for arm in document["arms"]]
+    document["move"] = move()
     return document
+
+
+def move() -> dict[str, Any]:
+    """A move that changes nothing of a mismatch, brings the engine nearer, and has a fix."""
+    match, off, untested = Verdict.MATCH, Verdict.MISMATCH, Verdict.NOT_TESTED
+    today = Side(vllm="0.8.5", layers=(off, untested, untested), causes=("filters-not-replayed",))
+    moved = Move(
+        today=today,
+        after=replace(today, vllm="0.18.1"),
+        fixed=replace(today, layers=(match, match, match), causes=()),
+        changes=changes_of(today, today, (Change.NEARER, "k3 0.0192 -> 0.0025 nats")),
+    )
+    return dict(plain(replace(moved, answer=answer(moved, "set top_p=1"))))
 
 
 def token_figures(
@@ -187,7 +205,7 @@ def made_hostile(value: Any, key: str = "") -> Any:
     """Every free text of a document with markup, scripts and control characters in it; names stay unique."""
     kept = {"schema", "command", "verdict", "layer", "role", "status", "metric", "outcome", "precedence", "lattice",
             "group", "boundary", "temperature", "yardstick", "clips", "consequence", "semantic", "inference path",
-            "objective"}  # fmt: skip
+            "objective", "change", "layers"}  # fmt: skip
     if isinstance(value, dict):
         return {name: made_hostile(one, name) for name, one in value.items()}
     if isinstance(value, list):

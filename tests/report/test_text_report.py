@@ -19,10 +19,11 @@ def document() -> Report:
     return read_report(EXAMPLE)
 
 
-def test_the_first_lines_are_the_versions_and_the_first_verdict(document: Report) -> None:
+def test_the_first_lines_are_the_versions_and_what_was_measured_and_the_first_verdict(document: Report) -> None:
     lines = text.render(document, None).splitlines()
     assert "0.8.5 -> 0.18.1" in lines[0]
-    assert lines[2].startswith("1. semantic  MISMATCH: raw logprobs")
+    assert all(part in lines[1] for part in ("smollm2-135m-instruct", "float32", "CPU (AMD EPYC, 2 cores)", "T 0.7"))
+    assert lines[3].startswith("1. semantic  MISMATCH: raw logprobs")
 
 
 def test_layers_come_in_their_order_and_before_any_table(document: Report) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.meaning.candidates import Semantics, biases_as_text
+from rlaudit.rendering.moved import moved
 from rlaudit.rendering.outline import Block, Folded, Lines, Outline, Section, Table, not_seen, verdicts
 from rlaudit.report.figures import TITLES, interval, number
 from rlaudit.report.parts.comparison import Compared, Fault
@@ -33,6 +34,7 @@ def outline(report: "Report") -> Outline:
     return Outline(
         _title(report),
         [
+            moved(report),
             verdicts(report),
             Section("tables", "Tables of tokens", list(chain.from_iterable(map(_blocks, compared))), gathers=True),
             Section("settings", "Settings", [Table(SETTINGS, _settings(report))], page_only=True),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.layers import Layer
+from rlaudit.rendering.moved import moved
 from rlaudit.rendering.outline import Block, Lines, Outline, Section, Table, listed, not_seen, verdicts
 from rlaudit.rendering.outlines.compare import versions_of
 from rlaudit.report.figures import interval
@@ -32,6 +33,7 @@ def outline(report: "Report") -> Outline:
     return Outline(
         _title(report, len(sources)),
         [
+            moved(report),
             verdicts(report),
             *([] if trainings is None else _trainings(report, trainings)),
             listed("read", "Read", sources, mark=""),

@@ -1,0 +1,116 @@
+"""What a move changes is derived from both of its sides, and left open where one has no verdict."""
+
+import numpy as np
+import pytest
+
+from rlaudit.diagnosis.answer import answer
+from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, changes_of
+from rlaudit.layers import Verdict
+from rlaudit.measurement.measure import all_metrics, tally
+from rlaudit.tokens.pairs import LogprobPairs
+
+MATCH, FOUND, OFF, OPEN, UNTESTED = (
+    Verdict.MATCH, Verdict.NOTHING_FOUND, Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED,
+)  # fmt: skip
+NEARER = (Change.NEARER, "k3 0.0192 -> 0.0025 nats")
+
+
+def side(semantic, objective=MATCH, causes=()):
+    return Side(vllm="0.18.1", layers=(semantic, objective, objective), causes=causes)
+
+
+@pytest.mark.parametrize(
+    ("today", "after", "expected"),
+    [
+        (side(MATCH), side(FOUND), Change.SAME),
+        (side(MATCH), side(OFF, causes=("raw-logprobs",)), Change.BROKEN),
+        (side(OFF, causes=("raw-logprobs",)), side(MATCH), Change.FIXED),
+        (side(OFF, causes=("raw-logprobs",)), side(OFF, causes=("raw-logprobs",)), Change.SAME),
+        (side(OFF, causes=("filters-not-replayed",)), side(OFF, causes=("raw-logprobs",)), Change.BROKEN),
+        (side(OFF, causes=("a", "b")), side(OFF, causes=("b",)), Change.FIXED),
+        (side(OPEN), side(OFF, causes=("raw-logprobs",)), Change.UNKNOWN),
+        (side(MATCH), side(UNTESTED), Change.UNKNOWN),
+        (None, side(MATCH), Change.UNKNOWN),
+    ],
+)
+def test_the_first_layer_is_changed_by_causes_that_only_one_side_has(today, after, expected):
+    assert changes_of(today, after, NEARER)[0].change is expected
+
+
+@pytest.mark.parametrize(
+    ("today", "after", "expected"),
+    [
+        (side(MATCH), side(MATCH), Change.SAME),
+        (side(MATCH, OFF), side(MATCH, OFF), Change.SAME),
+        (side(MATCH), side(MATCH, OFF), Change.BROKEN),
+        (side(MATCH, OFF), side(MATCH), Change.FIXED),
+        (side(MATCH, OPEN), side(MATCH), Change.UNKNOWN),
+        (side(OFF, UNTESTED), side(OFF, UNTESTED), Change.UNKNOWN),
+    ],
+)
+def test_the_objective_is_changed_by_what_leaves_the_clip_range(today, after, expected):
+    assert changes_of(today, after, NEARER)[2].change is expected
+
+
+def k3_of(noise, seed, prompts=32, tokens=40):
+    random = np.random.default_rng(seed)
+    rollout_T = -2.0 - random.exponential(1.0, prompts * tokens)
+    pairs = LogprobPairs(
+        rollout_logprobs_T=rollout_T,
+        trainer_logprobs_T=rollout_T + random.normal(0.0, noise, rollout_T.size),
+        sequence_T=np.repeat(np.arange(prompts), tokens),
+        prompt_S=np.arange(prompts),
+        entropy_T=None,
+        prompts=prompts,
+    )
+    return tally(pairs, [all_metrics()[METRIC]])
+
+
+@pytest.mark.parametrize(
+    ("today", "after", "expected"),
+    [
+        (0.03, 0.03, Change.SAME),
+        (0.2, 0.07, Change.NEARER),
+        (0.07, 0.2, Change.FARTHER),
+        (1e-7, 1e-5, Change.SAME),  # below what matters
+    ],
+)
+def test_an_engine_is_nearer_or_farther_only_beyond_noise_and_what_matters(today, after, expected):
+    for seed in range(3):
+        assert change_of_distance(k3_of(today, seed), k3_of(after, seed + 100), floor=1e-8)[0] is expected
+
+
+def test_two_prompts_do_not_tell_which_engine_is_nearer():
+    change, because = change_of_distance(k3_of(0.2, 1, prompts=2), k3_of(0.1, 2, prompts=2), floor=1e-8)
+    assert change is Change.UNKNOWN
+    assert "2 prompts" in because
+
+
+def told(today, after, distance=NEARER, step=""):
+    return answer(Move(today=today, after=after, changes=changes_of(today, after, distance)), step)
+
+
+def test_the_answer_says_what_changes_then_what_to_set_then_what_is_so_today():
+    cut = side(OFF, UNTESTED, ("filters-not-replayed",))
+    assert told(cut, cut, step="set top_p=1") == (
+        "The move changes nothing of what the logprobs mean and brings them nearer to the trainer "
+        "(k3 0.0192 -> 0.0025 nats).",
+        "To do: set top_p=1.",
+        "So today already: filters-not-replayed.",
+    )
+    assert told(side(MATCH), side(MATCH), step="nothing") == (
+        "The move keeps what the logprobs mean and brings them nearer to the trainer (k3 0.0192 -> 0.0025 nats).",
+    )
+
+
+def test_a_move_without_todays_engine_is_not_known():
+    assert told(None, side(OFF), step="set x")[0] == (
+        "What the move changes is not known: today's engine was not measured."
+    )
+
+
+def test_no_sentence_of_an_answer_has_more_than_25_words():
+    sides = [None, *(side(verdict, causes=("raw-logprobs",)) for verdict in Verdict)]
+    for today in sides:
+        for after in sides[1:]:
+            assert all(len(sentence.split()) <= 25 for sentence in told(today, after))

@@ -74,5 +74,5 @@ def _open_line(judgement: Judgement, run: FinishedRun, planned: Plan) -> str:
     if not judgement.verdict.passes:
         return f"open: {judgement.because}"
     begun = {block.name for block in run.plan.blocks}
-    to_come = [block.name for block in planned.blocks if block.name not in begun]
+    to_come = [block.name for block in planned.moves if block.name not in begun]
     return f"stands, but for block {', '.join(to_come)}" if to_come else "stands, but for the noise of repeats to come"

@@ -41,15 +41,15 @@ def _changes(move: Move) -> Iterator[str]:
         return
     meaning, path, _ = move.changes
     before, now = move.today.layers[0], move.after.layers[0]
-    said = MEANING[meaning.change].format(because=meaning.because)
+    meant = MEANING[meaning.change].format(because=meaning.because)
     if before is now is Verdict.MISMATCH and meaning.change is not Change.SAME:
-        said = f"The move changes what is wrong with the logprobs ({meaning.because})"
+        meant = f"The move changes what is wrong with the logprobs ({meaning.because})"
     elif now is Verdict.MISMATCH and meaning.change in NAMED:
-        said = NAMED[meaning.change].format(causes=named_causes(move.after))
+        meant = NAMED[meaning.change].format(causes=named_causes(move.after))
     if path.change in DISTANCE and meaning.change is not Change.UNKNOWN:
-        yield f"{said} and {DISTANCE[path.change]} ({path.because})."
+        yield f"{meant} and {DISTANCE[path.change]} ({path.because})."
         return
-    yield f"{said}."
+    yield f"{meant}."
     # Else the first sentence says what comes first.
     if Verdict.MISMATCH not in (before, now):
         closer = (

@@ -87,8 +87,8 @@ class Diagnosis:
 def diagnose(run: FinishedRun) -> Diagnosis:
     """Judge a finished run."""
     blocks = tuple(_diagnose_block(run, block) for block in run.plan.blocks)
-    moves = [block for block in blocks if block.plan.with_role(Role.REFERENCE)] or blocks
-    beside = [block for block in blocks if block not in moves]
+    moves = [block for block in blocks if block.plan in run.plan.moves]
+    beside = [block for block in blocks if block.plan not in run.plan.moves]
     semantic, path, objective = (
         _with_those_beside(
             _worst([(block.plan.name, block.judgements[position]) for block in moves]),

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+# It names the schema and is no address: the file is what `rlaudit list schema` prints.
+ID = f"urn:rlaudit:{SCHEMA.replace('/', ':')}"
 
 
 @cache
@@ -24,11 +26,11 @@ def report_type() -> "TypeAdapter[Report]":
 
 
 @cache
-def report_schema() -> dict[str, Any]:
-    """Return the schema as JSON data."""
+def report_schema(closed: bool = False) -> dict[str, Any]:
+    """Return the schema as JSON data. closed: without room for the fields that later releases may add."""
     from rlaudit.report.report import ABOUT
 
-    closed: dict[str, Any] = _closed(report_type().json_schema())
+    plain: dict[str, Any] = _plain(report_type().json_schema(), closed)
     complete = [
         {
             "if": {"properties": {"command": {"const": command}}},
@@ -36,20 +38,22 @@ def report_schema() -> dict[str, Any]:
         }
         for command, parts in ABOUT.items()
     ]
-    return {"$schema": DIALECT, **closed, "allOf": complete, "title": SCHEMA}
+    return {"$schema": DIALECT, "$id": ID, **plain, "allOf": complete, "title": SCHEMA}
 
 
-def _closed(schema: Any) -> Any:
-    """Return the schema without titles, which repeat the names of fields, and with no other fields allowed.
+def _plain(schema: Any, closed: bool) -> Any:
+    """Return the schema without titles, which repeat the names of fields.
 
     A field is required unless its default is None: others are always written.
     """
     if isinstance(schema, list):
-        return [_closed(item) for item in schema]
+        return [_plain(item, closed) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
-        key: {name: _closed(part) for name, part in value.items()} if key in {"properties", "$defs"} else _closed(value)
+        key: {name: _plain(part, closed) for name, part in value.items()}
+        if key in {"properties", "$defs"}
+        else _plain(value, closed)
         for key, value in schema.items()
         if key not in {"title", "default"}
     }
@@ -57,4 +61,4 @@ def _closed(schema: Any) -> Any:
         return kept
     defaulted = [name for name, field in schema["properties"].items() if field.get("default") is not None]
     required = [*kept.get("required", ()), *defaulted]
-    return kept | ({"required": required} if required else {}) | {"additionalProperties": False}
+    return kept | ({"required": required} if required else {}) | ({"additionalProperties": False} if closed else {})

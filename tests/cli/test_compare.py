@@ -18,7 +18,7 @@ _SPEC = importlib.util.spec_from_file_location("known_model", FAKES / "known_mod
 known_model = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(known_model)
 
-SCHEMA = report_schema()
+SCHEMA = report_schema(closed=True)
 PROMPTS, SAMPLES, LENGTH = 40, 2, 24
 
 

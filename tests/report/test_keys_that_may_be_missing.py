@@ -15,7 +15,7 @@ from rlaudit.rendering.formats.text import FORMAT as TEXT
 from rlaudit.report.report import ABOUT
 from rlaudit.report.schema import report_schema
 
-SCHEMA = report_schema()
+SCHEMA = report_schema(closed=True)
 EXAMPLES = {path.parent.name: path for path in sorted((documents.ROOT / "examples").glob("*/*/report.json"))}
 MADE = {made.__name__: made for made in (documents.comparison, documents.curves)}
 

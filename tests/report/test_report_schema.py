@@ -12,7 +12,7 @@ from rlaudit.cli.app import run
 from rlaudit.report.schema import report_schema
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("**/report.json"))
-SCHEMA = report_schema()
+SCHEMA = report_schema(closed=True)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
@@ -32,7 +32,14 @@ def test_what_is_not_of_the_schema_is_refused(place: str, value: Any) -> None:
 
 def test_list_schema_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["list", "schema"]) == 0
-    assert json.loads(capsys.readouterr().out) == SCHEMA
+    assert json.loads(capsys.readouterr().out) == report_schema()
+
+
+def test_the_published_schema_has_a_name_and_lets_later_fields_pass() -> None:
+    document = json.loads(EXAMPLES[0].read_text(encoding="utf-8")) | {"added_later": 1}
+    document["layers"][0]["added_later"] = 1
+    Draft202012Validator(report_schema()).validate(document)
+    assert report_schema()["$id"] == "urn:rlaudit:rlaudit-report:1"
 
 
 def test_every_object_of_the_schema_says_what_it_is_and_allows_nothing_else() -> None:

@@ -125,6 +125,11 @@ class Plan:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def moves(self) -> tuple[BlockPlan, ...]:
+        """The blocks that layers are judged on: those with today's engine, or all if none has it."""
+        return tuple(block for block in self.blocks if block.with_role(Role.REFERENCE)) or self.blocks
+
+    @property
     def title(self) -> str:
         """The experiment in two words."""
         return f"{len(list(self._arms()))} arms"

@@ -1,7 +1,7 @@
 """A recipe carried out and judged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.study import Study
 from rlaudit.progress import Progress
+from rlaudit.severity import FailFor
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -35,6 +36,8 @@ class Ablation:
     progress: Progress
     # Whether a mismatch fails the run.
     fails: bool
+    # What counts as one.
+    fail_for: FailFor = field(default=FailFor.STATE, kw_only=True)
     # Whether a settled verdict ends a run.
     until_verdict: bool
 
@@ -63,7 +66,7 @@ class Ablation:
             self.place,
             partial(self._show_verdict, plan) if looked_at else None,
         ) as (finished, run_folder):
-            return reported(self.study, finished, run_folder, self.path, self.fails, **parts)
+            return reported(self.study, finished, run_folder, self.path, self.fails, self.fail_for, **parts)
 
     def _show_verdict(self, plan: Any, run: Any) -> bool:
         """Show the verdict so far, and return whether it ends the run."""
@@ -77,15 +80,19 @@ class Ablation:
         return self.until_verdict and standing.is_settled
 
 
-def reported(study: Study, finished: Any, folder: RunFolder, path: Path, fails: bool, **parts: Any) -> "Report":
+def reported(
+    study: Study, finished: Any, folder: RunFolder, path: Path, fails: bool, fail_for: FailFor, **parts: Any
+) -> "Report":
     """Write the report of a finished run, with `parts` added, into the run directory and return it."""
-    document, write_tokens = _judge(study.name, finished, path, fails)
+    document, write_tokens = _judge(study.name, finished, path, fails, fail_for)
     document.update(parts)  # type: ignore[typeddict-item]
     folder.finish(document, write_tokens)
     return document
 
 
-def _judge(study: str, finished: Any, path: Path, fails: bool) -> "tuple[Report, Callable[[Path], None] | None]":
+def _judge(
+    study: str, finished: Any, path: Path, fails: bool, fail_for: FailFor
+) -> "tuple[Report, Callable[[Path], None] | None]":
     """Return the report of a study, and what writes the tokens of its arms, if it has any.
 
     path: the recipe, or the file that it was made of.
@@ -104,4 +111,4 @@ def _judge(study: str, finished: Any, path: Path, fails: bool) -> "tuple[Report,
 
     diagnosis = diagnose(finished)
     tokens = tokens_of(diagnosis)
-    return document_of(diagnosis, fails), None if tokens is None else partial(write_tokens, tokens)
+    return document_of(diagnosis, fails, fail_for), None if tokens is None else partial(write_tokens, tokens)

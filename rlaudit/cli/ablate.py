@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlaudit.cli import where_cells_run as where
-from rlaudit.cli.options import LOCAL, FailOn, FailOnMismatch, Outputs, Quiet
+from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import (
     ENGINE_HELP,
@@ -19,6 +19,7 @@ from rlaudit.engines.environments.given_interpreters import (
 from rlaudit.errors import UsageError
 from rlaudit.progress import Progress
 from rlaudit.say import answer
+from rlaudit.severity import FailFor
 
 if TYPE_CHECKING:
     from rlaudit.ablation.run import Ablation
@@ -70,6 +71,7 @@ def ablate(
     run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/RECIPE by default.")] = None,
     output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
+    fail_for: FailForWhat = FailFor.STATE,
     python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
     trainer_python: Annotated[str | None, typer.Option(help=TRAINER_HELP)] = None,
     cpu: Annotated[
@@ -117,6 +119,8 @@ def ablate(
     if experiment is None:
         return 0
     study, loaded, path = experiment
+    if fail_for is FailFor.MOVE and study.name != "arms":
+        raise UsageError(f"--fail-for move: {path.name} compares no engine of today with the next one")
     chosen = (loaded.quickened() if quick else loaded).overridden(
         model=model, prompts=prompts, seed=seed, samples=samples
     )
@@ -140,6 +144,7 @@ def ablate(
         place,
         progress,
         fails=fail_on is FailOn.ERROR,
+        fail_for=fail_for,
         until_verdict=until is Until.VERDICT,
     )
     return write_outputs(outputs, _report_of(ablation, chosen, given, bisect))

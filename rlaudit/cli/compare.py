@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlaudit.cli.options import LOCAL, FailOn, FailOnMismatch, Outputs, Quiet, Require, ray_address
+from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet, Require, ray_address
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
 from rlaudit.remote_log import is_file, is_remote, log_path
 from rlaudit.say import say
+from rlaudit.severity import FailFor
 from rlaudit.unchanged import unchanged
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def compare(
     ] = False,
     output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
+    fail_for: FailForWhat = FailFor.STATE,
     require: Require = None,
     quiet: Quiet = False,
 ) -> int:
@@ -169,18 +171,20 @@ def compare(
             for table, today in todays(tables, before_tables, before):
                 against = None if today is None else comparer.compare_today(today, before_trainer_table)
                 comparer.compare(table, trainer_table, against)
-    document = _document(comparer, fail_on is FailOn.ERROR, allow_partial, require is not None)
+    document = _document(comparer, fail_on is FailOn.ERROR, allow_partial, require is not None, fail_for)
     return write_outputs(outputs, document)
 
 
-def _document(comparer: "Comparer", fails: bool, allow_partial: bool, requires_match: bool) -> "Report":
+def _document(
+    comparer: "Comparer", fails: bool, allow_partial: bool, requires_match: bool, fail_for: FailFor
+) -> "Report":
     """Return the report of all comparisons; print which lines could not be used."""
     for comparison in comparer.compared:
         for line in comparison.faults.lines():
             say(line)
     from rlaudit.documents.comparison import document_of
 
-    return document_of(comparer, fails, allow_partial, requires_match)
+    return document_of(comparer, fails, allow_partial, requires_match, fail_for)
 
 
 def _open(path: Path, of_trainer: bool = False, renamed: "RenamedColumns | None" = None) -> "tuple[TokenTable, ...]":

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from rlaudit.cli.options import FailOn, FailOnMismatch, Outputs
+from rlaudit.cli.options import FailForWhat, FailOn, FailOnMismatch, Outputs
 from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.severity import FailFor
 from rlaudit.unchanged import unchanged
 
 
@@ -21,6 +22,7 @@ def diagnose(
     ],
     output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
+    fail_for: FailForWhat = FailFor.STATE,
 ) -> int:
     """Put all that is known together, in the three layers."""
     from rlaudit.documents.combined import combined, read_document
@@ -35,7 +37,7 @@ def diagnose(
 
         with unchanged() as readings:
             readings.add(recordings)
-            document = diagnosed(recordings, sources, fail_on is FailOn.ERROR)
+            document = diagnosed(recordings, sources, fail_on is FailOn.ERROR, fail_for)
     else:
-        document = combined(sources, fail_on is FailOn.ERROR)
+        document = combined(sources, fail_on is FailOn.ERROR, fail_for)
     return write_outputs(outputs, document)

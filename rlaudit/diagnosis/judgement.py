@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from rlaudit.diagnosis.move import Change, Move
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict, judged_as
+from rlaudit.severity import FailFor
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 
 # The metrics by which layers are judged if engines are compared with each other.
@@ -62,6 +64,23 @@ def worst_layers(named: Sequence[tuple[str, Sequence[Judgement]]]) -> list[Judge
 def badness(layers: Sequence[Judgement]) -> list[int]:
     """Return what sorts several comparisons, the worst first."""
     return [WORST_FIRST.index(layer.verdict) for layer in layers]
+
+
+def counted(layers: Sequence[Judgement], move: "Move | None", fail_for: FailFor) -> list[Verdict]:
+    """Return the verdicts that an exit code is made of: of each layer, or of what the move does to it.
+
+    What the move does to the objective is open while an earlier layer comes first, which decides nothing by itself.
+    """
+    if fail_for is FailFor.STATE:
+        return [layer.verdict for layer in layers]
+    if move is None:
+        return [Verdict.INCONCLUSIVE]
+    semantic, path, objective = (change.change for change in move.changes)
+    changes = [semantic, path, *([] if objective is Change.UNKNOWN else [objective])]
+    return [
+        Verdict.MISMATCH if change.is_worse else Verdict.INCONCLUSIVE if change is Change.UNKNOWN else Verdict.MATCH
+        for change in changes
+    ]
 
 
 def exit_code_of(verdicts: Iterable[Verdict], unfinished: bool, fails: bool, requires_match: bool = False) -> int:

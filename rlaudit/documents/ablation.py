@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
-from rlaudit.diagnosis.judgement import exit_code_of
+from rlaudit.diagnosis.judgement import counted, exit_code_of
 from rlaudit.diagnosis.known_defects import known_defects
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
@@ -18,20 +18,21 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
 from rlaudit.report.parts.ablation import ArmSemantics, ArmTrainer, Block, Head, Heads, NoiseFloor
 from rlaudit.report.parts.run import MicroBatchFloor, Run
+from rlaudit.severity import FailFor
 from rlaudit.tokens.token_figures import TokenFigures, token_figures
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
-def document_of(diagnosis: Diagnosis, fails: bool) -> "Report":
-    """Return the report of an ablation. fails: whether a mismatch makes the exit code 1."""
+def document_of(diagnosis: Diagnosis, fails: bool, fail_for: FailFor = FailFor.STATE) -> "Report":
+    """Return the report of an ablation. fails: whether a mismatch makes the exit code 1. fail_for: what counts."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
     report: Report = {
         **new_report(
             "ablate",
-            exit_code_of((judgement.verdict for judgement in diagnosis.layers), unfinished(run), fails),
+            exit_code_of(counted(diagnosis.layers, diagnosis.move, fail_for), unfinished(run), fails),
             before=first.reference.version if first.reference else None,
             after=first.candidate.version,
             layers=diagnosis.layers,

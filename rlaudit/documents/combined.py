@@ -15,7 +15,7 @@ from rlaudit.attribution.attribute import all_causes
 from rlaudit.audit.trial import SHORTEST, ablation_of
 from rlaudit.curves.order import Precedence
 from rlaudit.diagnosis.inference_path import PROVIDED
-from rlaudit.diagnosis.judgement import exit_code_of
+from rlaudit.diagnosis.judgement import counted, exit_code_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
 from rlaudit.layers import WORST_FIRST, Judgement, Layer, Verdict, untested
@@ -23,6 +23,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.diagnosis import Source
 from rlaudit.report.parts.inspection import Versions
 from rlaudit.report.read_report import read_report
+from rlaudit.severity import FailFor
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -70,8 +71,11 @@ SPEAKS_OF: Mapping[str, frozenset[Layer]] = {
 }
 
 
-def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
-    """Return the report of `rlaudit diagnose`. fails: whether a mismatch makes the exit code 1."""
+def combined(sources: Sequence[FinishedDocument], fails: bool, fail_for: FailFor = FailFor.STATE) -> "Report":
+    """Return the report of `rlaudit diagnose`.
+
+    fails: whether a mismatch makes the exit code 1. fail_for: what counts as one.
+    """
     layers: list[Judgement] = []
     for layer in Layer:
         judged = _layer(layer, sources)
@@ -80,10 +84,13 @@ def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
             judged = _held_back(judged, before)
         layers.append(judged)
     unfinished = [report.path for report in sources if report.document["exit_code"] == 3 and not _has_verdict(report)]
+    # An ablation changed one thing at a time: it says more of a move than logs do.
+    moved = sorted((report for report in sources if "move" in report.document), key=lambda it: it.command != "ablate")
+    move = moved[0].document["move"] if moved else None
     diagnosis: Report = {
         **new_report(
             "diagnose",
-            exit_code_of((judgement.verdict for judgement in layers), bool(unfinished), fails),
+            exit_code_of(counted(layers, move, fail_for), bool(unfinished), fails),
             layers=layers,
             not_seen=_not_seen(sources, unfinished),
         ),
@@ -95,10 +102,8 @@ def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
             for report in sources
         ],
     }
-    # An ablation changed one thing at a time: it says more of a move than logs do.
-    moved = sorted((report for report in sources if "move" in report.document), key=lambda it: it.command != "ablate")
-    if moved:
-        diagnosis["move"] = moved[0].document["move"]
+    if move is not None:
+        diagnosis["move"] = move
     return diagnosis
 
 

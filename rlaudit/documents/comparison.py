@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.compare_tables import Compared, Comparer
-from rlaudit.diagnosis.judgement import badness, exit_code_of, worst_layers
+from rlaudit.diagnosis.judgement import badness, counted, exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.meaning.words import conclusion_of
 from rlaudit.plain import plain
@@ -13,6 +13,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Alignment, DataShare, Fault, MisalignedSequence, Semantics, SemanticTest
 from rlaudit.report.parts.comparison import Compared as ReportedTable
 from rlaudit.report.parts.comparison import Faults as ReportedFaults
+from rlaudit.severity import FailFor
 from rlaudit.tokens.fault import Met
 
 if TYPE_CHECKING:
@@ -21,20 +22,28 @@ if TYPE_CHECKING:
 SHOWN_SEQUENCES = 20
 
 
-def document_of(comparer: Comparer, fails: bool, allow_partial: bool, requires_match: bool = False) -> "Report":
+def document_of(
+    comparer: Comparer,
+    fails: bool,
+    allow_partial: bool,
+    requires_match: bool = False,
+    fail_for: FailFor = FailFor.STATE,
+) -> "Report":
     """Return the report of all that was compared. The table that runs today is shown, and not judged.
 
     fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out. requires_match:
-    whether 3 is the exit code if nothing was found in a layer that does not match.
+    whether 3 is the exit code if nothing was found in a layer that does not match. fail_for: what counts.
     """
     compared, assumed = comparer.compared, dict.fromkeys(comparer.assumed)
     layers = worst_layers([(_name(table), table.comparison.layers) for table in compared if not table.is_before])
     unfinished = not allow_partial and any(table.faults.count for table in compared)
     reported = [_comparison(table) for table in compared]
+    moved = [table.comparison for table in compared if table.comparison.move is not None]
+    move = min(moved, key=lambda comparison: badness(comparison.layers)).move if moved else None
     report: Report = {
         **new_report(
             "compare",
-            exit_code_of((layer.verdict for layer in layers), unfinished, fails, requires_match),
+            exit_code_of(counted(layers, move, fail_for), unfinished, fails, requires_match),
             layers=layers,
             not_seen=list(dict.fromkeys([*assumed, *_not_seen(compared, allow_partial)])),
         ),
@@ -46,8 +55,6 @@ def document_of(comparer: Comparer, fails: bool, allow_partial: bool, requires_m
             if drawn and drawn.tokens
         ],
     }
-    moved = [table.comparison for table in compared if table.comparison.move is not None]
-    move = min(moved, key=lambda comparison: badness(comparison.layers)).move if moved else None
     if move is not None:
         report["move"] = move
     return report

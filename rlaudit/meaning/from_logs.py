@@ -33,6 +33,7 @@ from rlaudit.meaning.limits import (
     Limits,
     error_of,
     first_choices_limit,
+    mass_limit,
     mean_ratio_limit,
     sharpness_limit,
     shifted_limit,
@@ -55,7 +56,7 @@ from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 # What takes the trainer's entropies or samples of one prompt to see.
 BOTH_SIDES = "whether both sides leave out a temperature or a filter that the sampler applied"
 # What samples of one prompt do not show, who rank only what was drawn.
-LEFT_OUT_ALIKE = "a light top-k, a penalty or a logit bias that both sides leave out"
+LEFT_OUT_ALIKE = "a top-k or min-p that cuts flat contexts alone, a penalty or a logit bias that both sides leave out"
 SIBLINGS = "the agreement of samples of one prompt"
 
 
@@ -179,7 +180,7 @@ def _open(figures: LoggedFigures) -> Kind:
     step, ratio, shifted = limits.inverse_temperature, limits.mean_ratio, limits.shifted
     unbiased = figures.ratio is None or _unbiased(figures.ratio)
     untold = (step is None and figures.ratio is None) or (step is not None and step > LARGEST_STEP)
-    cut = figures.sharp is None and limits.mass is not None and limits.mass > LARGEST_MASS
+    cut = figures.sharp is None and limits.mass is not None and _may_be_cut(figures) > LARGEST_MASS
     holds = {
         Kind.HANGING: bool(figures.hanging),
         Kind.FEW: figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES,
@@ -190,6 +191,12 @@ def _open(figures: LoggedFigures) -> Kind:
         Kind.UNTOLD: untold or cut or (shifted is not None and shifted > LARGEST_SHIFTED),
     }
     return next((kind for kind, is_so in holds.items() if is_so), Kind.NOTHING)
+
+
+def _may_be_cut(figures: LoggedFigures) -> float:
+    """Return the mass that a filter may have cut: what would not have shown, or what its interval leaves if less."""
+    assert figures.siblings is not None and figures.limits.mass is not None
+    return min(figures.limits.mass, smallest_of(figures.siblings.sides.values()).mass)
 
 
 def _as_sharp(figures: LoggedFigures) -> bool:
@@ -227,7 +234,7 @@ def limits_of(figures: LoggedFigures, temperature: float) -> Limits:
     smallest = smallest_of(siblings.sides.values())
     return replace(
         limits,
-        mass=smallest.mass,
+        mass=mass_limit(siblings),
         cannot_show=limits.cannot_show if figures.sharp is not None else (LEFT_OUT_ALIKE,),
         top_p=smallest.top_p if smallest.top_p > 0 else None,
         min_p=smallest.min_p if smallest.min_p < 1 else None,

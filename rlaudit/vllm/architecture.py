@@ -56,7 +56,7 @@ _PUBLISHED: tuple[tuple[str, Mapping[str, Any]], ...] = (
 
 # Names under which makers published models, each whole, and what their config.json says: for decisions that a fine-tune
 # of the same family may take otherwise, such as a quantised one or one for rewards.
-# Source: `architectures` of the config.json at huggingface.co/MAKER/NAME, main, 2026-11.
+# Written down without the hub at hand: a config.json in a folder or in the hub's cache is asked first.
 _WHOLE: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("Qwen", r"Qwen3-((0\.6|1\.7|4|8|14)B(-Base)?|32B|4B-(Instruct|Thinking)-2507)",
      {"architectures": ["Qwen3ForCausalLM"]}),

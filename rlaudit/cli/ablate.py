@@ -196,8 +196,8 @@ def _experiment(
     if from_ is None and to is None and not is_recording(path) and not (path.is_file() and not is_recipe(path)):
         if write_recipe is not None:
             raise UsageError(f"--write-recipe: {recipe} is a recipe already")
-        study, loaded, found = load_study(recipe, accelerator.kind)
-        return study, with_factors(loaded, named), found
+        study, loaded, file = load_study(recipe, accelerator.kind)
+        return study, with_factors(loaded, named), file
     if updates and named:
         raise UsageError("--factor is for arms, which --updates has none of")
     experiment = experiment_of(path, from_, to, model, accelerator, repeated, updates=updates, named=named)

@@ -78,7 +78,7 @@ class Reading:
         return str(self.spec.declared.get("release", {}).get("of", self.spec.title))
 
     def _which(self, title: str) -> str:
-        """Return the fact that settles whatever depends on the release of a framework."""
+        """Return the fact that is missing where a framework's release decides."""
         package = self.spec.package
         if title != self.spec.title and "package" in (release := self.spec.declared["release"]):
             package = package_of(release["package"])

@@ -149,12 +149,12 @@ def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...],
         if rule.layer is Layer.SEMANTIC and not audit.generates:
             continue
         try:
-            found = tuple(rule.check(audit))
+            moved = tuple(rule.check(audit))
             today = tuple(rule.check(unmoved)) if audit.migrates else ()
         except Exception as error:
             bugs.append(Bug(audit.config.path, f"rule {rule.name}", error))
             continue
-        findings += with_today(found, today, rule, of_one_file=of_one_file) if audit.migrates else found
+        findings += with_today(moved, today, rule, of_one_file=of_one_file) if audit.migrates else moved
         before_the_move += today
     return tuple(findings), tuple(before_the_move), tuple(bugs)
 

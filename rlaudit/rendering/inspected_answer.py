@@ -83,17 +83,19 @@ def _counted_and_named(findings: "Sequence[Finding]") -> str:
 def _layers(
     report: "Report", inspected: "Inspected", brought: "Sequence[Finding]", standing: "Sequence[Finding]"
 ) -> Table:
-    rows = []
-    for number, layer in enumerate(Layer, 1):
+    columns = []
+    for layer in Layer:
         moves = [finding.severity for finding in brought if finding.layer is layer]
         stays = [finding.severity for finding in standing if finding.layer is layer]
-        gone = [one.severity for one in inspected.gone or () if one.layer is layer for _ in range(one.number)]
+        gone = [ended.severity for ended in inspected.gone or () if ended.layer is layer for _ in range(ended.number)]
         cells = [_found([*stays, *gone]), _found([*stays, *moves]), "changed" if moves or gone else "nothing found"]
         looked = inspected.layers is None or layer in inspected.layers
-        rows.append([f"{number} {layer}", *(cells if looked else ["not measured"] * len(cells))])
+        columns.append(cells if looked else ["not measured"] * len(cells))
     versions = report["versions"]
     sides = [f" ({version})" if version is not None else "" for version in (versions["from"], versions["to"])]
-    return Table(["layer", f"today{sides[0]}", f"after{sides[1]}", "the move"], rows)
+    names = (f"today{sides[0]}", f"after{sides[1]}", "the move")
+    header = ("", *(f"{number}. {layer}" for number, layer in enumerate(Layer, start=1)))
+    return Table(header, [[name, *cells] for name, *cells in zip(names, *columns, strict=True)])
 
 
 def _found(severities: Sequence[Severity]) -> str:

@@ -12,6 +12,7 @@ anything is measured, in every sequence of a log, and nothing is measured on the
 sequence: leaving them out without a word would hide the ones a broken engine hits hardest.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,10 +28,10 @@ from rlaudit.tokens.lag_path import (
     BEGINNING_NATS,
     BY_CHANCE,
     CAP_NATS,
-    COST_LEFT,
     NEAR,
     Stretch,
     agreement_of,
+    lag_fit,
     lag_paths,
     lost_agreement,
     unrelated_cost,
@@ -85,6 +86,8 @@ class MisalignedSequence:
     first: int
     lag: int | None
     at_a_resume: bool | None
+    # Whether the tokens before `first` fit the same lag, so that it may hold from the first token on.
+    may_be_whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,8 @@ class AlignmentReport:
     far: FarTokens = field(default_factory=FarTokens)
     # Of those that seem to have lost a token, the ones whose trainer's side is ahead.
     ahead: int = 0
+    # Of those that seem to be shifted from a place on, the ones that may be shifted from the first token on.
+    may_be_whole: int = 0
 
     @property
     def refused(self) -> bool:
@@ -143,7 +148,7 @@ class AlignmentReport:
         whole, lost, other = (self._count(failure) for failure in _LIKE_EACH_OTHER)
         one_way = max(self.ahead, lost - self.ahead)
         within = Misalignment.TOKEN_DROPPED if one_way >= MOST * (lost + other) else Misalignment.RETOKENISED
-        if lost + other < BY_CHANCE * whole:
+        if lost + other - self.may_be_whole < BY_CHANCE * whole:
             within = Misalignment.OFF_BY_ONE
         settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), within)
         if whole < BY_CHANCE * (lost + other):
@@ -207,6 +212,7 @@ class AlignmentReport:
             suspects=self.suspects + other.suspects,
             far=self.far + other.far,
             ahead=self.ahead + other.ahead,
+            may_be_whole=self.may_be_whole + other.may_be_whole,
         )
 
 
@@ -232,6 +238,7 @@ def alignment_report(batch: TokenBatch) -> AlignmentReport:
         suspects=len(suspects),
         far=far_tokens(counted, apart_T),
         ahead=sum(s.kind is Misalignment.TOKEN_DROPPED and s.lag == 1 for s in misaligned.values()),
+        may_be_whole=sum(s.may_be_whole for s in misaligned.values()),
     )
 
 
@@ -264,7 +271,7 @@ def _shifted(batch: TokenBatch, suspects: Sequence[int]) -> dict[int, Misaligned
     lost = lost_agreement(paths, batch, suspects, unrelated)
     shifted = {}
     for place, (sequence, path) in enumerate(zip(suspects, paths, strict=True)):
-        shifts = [stretch for stretch in path if _shifts(stretch)]
+        shifts = [stretch for stretch in path if _shifts(part, place, stretch)]
         shifts = shifts if shifts and _near(path, shifts) else []
         real = sorted([*shifts, *(s for s in path if (place, s.first) in lost)], key=lambda stretch: stretch.first)
         if real:
@@ -287,10 +294,16 @@ def _as_likely(batch: TokenBatch, rows: Sequence[int]) -> bool:
     return float(of_rows_T.mean()) >= MOST_SURPRISE * float(of_others_T.mean())
 
 
-def _shifts(stretch: Stretch) -> bool:
-    if stretch.lag in (None, 0):
+def _shifts(part: TokenBatch, sequence: int, stretch: Stretch) -> bool:
+    if stretch.lag is None or stretch.lag == 0:
         return False
-    return stretch.saved >= SAVED_NATS and stretch.cost <= COST_LEFT * stretch.cost_unshifted
+    return lag_fit(*_sides(part, sequence), stretch.first, stretch.end, stretch.lag).saved(SAVED_NATS)
+
+
+def _sides(batch: TokenBatch, sequence: int) -> tuple[Floats, Floats]:
+    """Return the logprobs of one sequence, the rollout's and the trainer's."""
+    inside = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
+    return batch.rollout_logprobs_T[inside], batch.trainer_logprobs_T[inside]
 
 
 def _near(path: Sequence[Stretch], shifts: Sequence[Stretch]) -> bool:
@@ -329,7 +342,20 @@ def _judge(
     else:
         kind = Misalignment.RETOKENISED
     lag = real[0].lag
-    return MisalignedSequence(sequence, batch.name_of(sequence), kind, first, lag, at_a_resume)
+    may_be_whole = kind is not Misalignment.OFF_BY_ONE and len(lags) == 1 and _fits_before(batch, sequence, real[0])
+    return MisalignedSequence(sequence, batch.name_of(sequence), kind, first, lag, at_a_resume, may_be_whole)
+
+
+def _fits_before(batch: TokenBatch, sequence: int, shifted: Stretch) -> bool:
+    """Return whether the tokens before a shift fit its lag nearly as well as none, as tokens do that are all certain.
+
+    A shift from a place on may begin at any token: that costs the logarithm of their number.
+    """
+    if shifted.lag is None:
+        return False
+    before = lag_fit(*_sides(batch, sequence), 0, shifted.first, shifted.lag)
+    length = int(batch.lengths_S[sequence])
+    return before.tokens * (before.cost - before.cost_unshifted) <= math.log(length)
 
 
 def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:

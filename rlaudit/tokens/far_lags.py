@@ -9,9 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from rlaudit.tokens.lag_path import CHANGE_NATS, COST_LEFT, FEWEST_LOST, LAGS, LOST_SHARE, Stretch, capped
+from rlaudit.tokens.lag_path import CHANGE_NATS, FEWEST_LOST, LAGS, LOST_SHARE, Stretch, lag_fit
 from rlaudit.tokens.token_batch import TokenBatch
 
 MOST = 32
@@ -57,14 +55,7 @@ def _at_far_lag(stretch: Stretch, part: TokenBatch, place: int, lags: Sequence[i
         first, last = max(stretch.first, -lag), min(stretch.end, end - begin - lag)
         if last - first < max(FEWEST_LOST, abs(lag)):
             continue
-        apart_L = capped(rollout_L[first:last], trainer_L[first + lag : last + lag])
-        scored_L = ~np.isnan(apart_L)
-        tokens = int(scored_L.sum())
-        if tokens < FEWEST_LOST:
-            continue
-        cost = float(apart_L[scored_L].mean())
-        saved = tokens * (stretch.cost_unshifted - cost)
-        agrees = cost <= COST_LEFT * stretch.cost_unshifted and saved >= SAVED_NATS
-        if agrees and (best is None or cost < best.cost):
-            best = replace(stretch, lag=lag, cost=cost, tokens=tokens)
+        fit = lag_fit(rollout_L, trainer_L, stretch.first, stretch.end, lag)
+        if fit.tokens >= FEWEST_LOST and fit.saved(SAVED_NATS) and (best is None or fit.cost < best.cost):
+            best = replace(stretch, lag=lag, cost=fit.cost, tokens=fit.tokens)
     return best

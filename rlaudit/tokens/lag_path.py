@@ -154,6 +154,42 @@ def _stretch(first: int, end: int, state: int, costs_LK: Floats, scored_L: NDArr
     return Stretch(first, end, lag, float(cost_K[state]), float(cost_K[LAGS.index(0)]), tokens)
 
 
+@dataclass(frozen=True)
+class LagFit:
+    """What the tokens of a stretch that have a counterpart at a lag say of it. Costs are capped nats per token.
+
+    cost_own: of the rollout against itself at the lag. Text that repeats, or is nearly certain all along, is as near to
+    itself as the trainer's side is to it. alike: correlation of both sides at the lag, None of too few tokens.
+    """
+
+    tokens: int
+    cost: float
+    cost_unshifted: float
+    cost_own: float
+    alike: float | None
+
+    def saved(self, least: float) -> bool:
+        """Return whether the lag saves so many nats, against no lag and against what the rollout has in itself."""
+        of_shift, of_repeats = self.cost_unshifted - self.cost, self.cost_own - self.cost
+        if self.tokens * min(of_shift, of_repeats) < least or self.cost > COST_LEFT * self.cost_unshifted:
+            return False
+        return self.alike is None or self.alike >= LOST_CORRELATION
+
+
+def lag_fit(rollout_L: Floats, trainer_L: Floats, first: int, end: int, lag: int) -> LagFit:
+    """Return how the tokens first..end-1 of a sequence fit those of the trainer's side at a lag."""
+    first = max(first, -lag)
+    end = max(min(end, len(rollout_L) - lag), first)
+    here, there = slice(first, end), slice(first + lag, end + lag)
+    rollout, trainer = rollout_L[here], trainer_L[there]
+    apart = [capped(rollout, other) for other in (trainer, trainer_L[here], rollout_L[there])]
+    scored = ~np.isnan(apart).any(axis=0)
+    if not scored.any():
+        return LagFit(0, 0.0, 0.0, 0.0, None)
+    costs = (float(apart_N[scored].mean()) for apart_N in apart)
+    return LagFit(int(scored.sum()), *costs, correlation(rollout[scored], trainer[scored]))
+
+
 def capped(rollout: Floats, trainer: Floats) -> Floats:
     """Return what two sides differ by, at most CAP_NATS; NaN if one is missing."""
     with np.errstate(invalid="ignore"):

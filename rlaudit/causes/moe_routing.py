@@ -18,9 +18,16 @@ from scipy.special import bdtr, bdtrc, pdtrc
 from rlaudit.arrays import Integers
 from rlaudit.attribution.cause import SURELY, Cause, NotTested, Outcome, Rival
 from rlaudit.attribution.part_signature import k2_signature
-from rlaudit.attribution.rival_patterns import SURELY_ALIKE, errs_by_token, in_common, loud, moves_most_tokens
+from rlaudit.attribution.rival_patterns import (
+    NORMAL_MEDIAN,
+    SURELY_ALIKE,
+    errs_by_token,
+    in_common,
+    loud,
+    moves_most_tokens,
+)
 from rlaudit.attribution.semantic_signatures import PENALTY
-from rlaudit.causes import placed_logprobs
+from rlaudit.causes import chunk_boundary, placed_logprobs
 from rlaudit.causes.head_precision import one_step_off
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_OUTLIERS
@@ -49,6 +56,11 @@ MOST_PAIRS, PAIRS_BY_CHANCE = 2.5, 0.01
 MOST_OF_ONE_SIGN = 0.5
 # A tenth of all tokens are as unlikely as this; half of the outliers are not.
 UNLIKELY, MOST_UNLIKELY = 0.1, 0.5
+# Blocks of the cache have a multiple of so many tokens. Flips are as frequent at any place of a block.
+BLOCK, MOST_AT_ONE_PLACE = 16, 0.5
+# Of the error of a typical token: a flip moves logits by tenths of a nat, rounding by hundredths or less. Noise that
+# one token in thirty has ten times as large is 10 to 15 times as far off (simulated policies, November 2026).
+LEAST_TIMES_TYPICAL = 20.0
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -139,6 +151,24 @@ def _are_unlikely(evidence: TokenEvidence) -> bool:
     return float((likelier_T[far_T] < np.quantile(likelier_T[quiet_T], UNLIKELY)).mean()) > MOST_UNLIKELY
 
 
+def _lie_at_one_place(evidence: TokenEvidence) -> bool:
+    """Return whether most outliers lie at one place of a block of tokens, wherever in the prompt blocks begin."""
+    assert evidence.excess is not None
+    _, far_T = _flips(evidence, evidence.excess)
+    at_place = np.bincount(evidence.position_T[far_T].astype(np.int64) % BLOCK, minlength=BLOCK)
+    return int(at_place.max()) > MOST_AT_ONE_PLACE * int(far_T.sum())
+
+
+def _are_hardly_larger(evidence: TokenEvidence) -> bool:
+    """Return whether outliers are no farther off than noise is that differs from token to token."""
+    assert evidence.excess is not None
+    quiet_T, far_T = _flips(evidence, evidence.excess)
+    usable_T = quiet_T & (evidence.room_T > LEAST_ROOM)
+    error_T = np.abs(evidence.log_ratio_T) / np.maximum(evidence.room_T, LEAST_ROOM)
+    typical = float(np.median(error_T[usable_T]) / np.sqrt(NORMAL_MEDIAN)) if usable_T.any() else 0.0
+    return float(np.median(error_T[far_T])) < LEAST_TIMES_TYPICAL * typical
+
+
 RIVALS = (
     Rival(
         "stale weights in one replica of the fleet",
@@ -147,6 +177,16 @@ RIVALS = (
     ),
     Rival(PENALTY, _share_signs, "write out no logit_bias and no penalty, and sample again"),
     Rival(placed_logprobs.NAME, _are_unlikely, "log logprobs without a bound or a constant added to probabilities"),
+    Rival(
+        chunk_boundary.NAME,
+        _lie_at_one_place,
+        "log the prompts' lengths or token ids, or sample once with chunked prefill off",
+    ),
+    Rival(
+        "noise of the engine that differs from token to token",
+        _are_hardly_larger,
+        "score the same tokens with a dense model, or replay the rollout's routing in the trainer",
+    ),
     Rival(
         "other weights, or dropout in the trainer",
         lambda evidence: moves_most_tokens(evidence, evidence.room_T >= 0.0) or errs_by_token(evidence),

@@ -33,6 +33,7 @@ from rlaudit.meaning.limits import (
     Limits,
     error_of,
     first_choices_limit,
+    mass_limit,
     mean_ratio_limit,
     sharpness_limit,
     shifted_limit,
@@ -55,7 +56,7 @@ from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 # What takes the trainer's entropies or samples of one prompt to see.
 BOTH_SIDES = "whether both sides leave out a temperature or a filter that the sampler applied"
 # What samples of one prompt do not show, who rank only what was drawn.
-LEFT_OUT_ALIKE = "a light top-k, a penalty or a logit bias that both sides leave out"
+LEFT_OUT_ALIKE = "a top-k, a penalty or a logit bias that both sides leave out"
 SIBLINGS = "the agreement of samples of one prompt"
 
 
@@ -227,7 +228,7 @@ def limits_of(figures: LoggedFigures, temperature: float) -> Limits:
     smallest = smallest_of(siblings.sides.values())
     return replace(
         limits,
-        mass=smallest.mass,
+        mass=mass_limit(siblings),
         cannot_show=limits.cannot_show if figures.sharp is not None else (LEFT_OUT_ALIKE,),
         top_p=smallest.top_p if smallest.top_p > 0 else None,
         min_p=smallest.min_p if smallest.min_p < 1 else None,

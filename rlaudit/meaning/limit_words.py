@@ -17,12 +17,9 @@ def would_have_shown(limits: Limits) -> str:
         f"a mean ratio off by more than {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
         f"a temperature off by more than {limits.temperature:.2g}" if limits.temperature is not None else "",
         f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
-        f"a filter that cuts more than {percent(limits.mass)} of the mass"
+        f"a top-p or min-p that cuts more than {percent(limits.mass)} of the mass"
         if limits.mass is not None and limits.mass < 1
         else "",
-        f"a top-p below {_below_one(limits.top_p)}" if limits.top_p is not None else "",
-        f"a min-p above {limits.min_p:.2g}" if limits.min_p is not None else "",
-        f"a top-k below {limits.top_k}" if limits.top_k is not None else "",
         f"first choices drawn {percent(limits.first_choices)} more often than reported"
         if limits.first_choices is not None
         else "",
@@ -33,7 +30,19 @@ def would_have_shown(limits: Limits) -> str:
         return ""
     begun = _listed(first)
     further = f". So would {_listed(others)}" if others else ""
-    return f"{begun[0].upper()}{begun[1:]} would have shown{further}"
+    ruled_out = _ruled_out(limits)
+    return f"{begun[0].upper()}{begun[1:]} would have shown{further}{f'. {ruled_out}' if ruled_out else ''}"
+
+
+def _ruled_out(limits: Limits) -> str:
+    """Say which filters were not in force, since tokens were drawn that they would have cut off."""
+    parts = [
+        f"a top-p below {_below_one(limits.top_p)}" if limits.top_p is not None else "",
+        f"a min-p above {limits.min_p:.2g}" if limits.min_p is not None else "",
+        f"a top-k below {limits.top_k}" if limits.top_k is not None else "",
+    ]
+    listed = _listed([part for part in parts if part])
+    return f"Tokens beyond their edges rule out {listed}" if listed else ""
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -13,11 +13,13 @@ more, logs of nearly every model do. What the columns cannot show at any size is
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from scipy.special import betaincinv, stdtrit
 
 from rlaudit.meaning.from_siblings import Siblings
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.sharpness import Sharpness
+from rlaudit.meaning.siblings import Agreement
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import ALPHA as ALPHA_OF_ESTIMATES
 from rlaudit.statistics.estimate import Estimate
@@ -35,8 +37,9 @@ LARGEST_STEP = 0.3
 LARGEST_MASS = 0.4
 # Of sequences; 29 of which none is shifted rule it out.
 LARGEST_SHIFTED = 0.1
-# Two-sided, as the intervals that stand beside it: a figure whose interval leaves 0 out is no sign of nothing.
-SUSPICIOUS = 0.05
+# Two-sided. A log has four such figures or more: at the level of the intervals beside them one log in five would be
+# called off by chance alone. What is smaller than this stays below the limits that are stated.
+SUSPICIOUS = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +47,8 @@ class Limits:
     """The smallest deviations that would have been shown, each None if the columns cannot show it.
 
     mean_ratio: of the mean ratio from 1. inverse_temperature: relative, of the sampler's 1/T. temperature: the same as
-    a difference of T. mass: share that a filter cuts. top_p: any below. min_p: any above. top_k: any below.
+    a difference of T. mass: share that a top-p or min-p cuts. top_p: tokens rule out any below. min_p: any above.
+    top_k: any below.
     first_choices: of the share of first choices, more than reported. shifted: share of sequences. k3: nats, of the
     engine's distance. cannot_show: in sentences, at any size.
     """
@@ -93,13 +97,28 @@ def sharpness_limit(sharp: Sharpness) -> float:
 
 
 def siblings_limit(siblings: Siblings | None) -> float | None:
-    """Return the change of 1/T that samples of one prompt would show on every side; None if they show nothing."""
-    if siblings is None or not siblings.whole:
+    """Return the change of 1/T that samples of one prompt would show on every side.
+
+    None if there are none, or if they may agree too little: that hides a sampler that is sharper.
+    """
+    if siblings is None or siblings.broken:
         return None
+    return max(_step_limit(side) for side in siblings.sides.values())
+
+
+def mass_limit(siblings: Siblings) -> float:
+    """Return the mass that a top-p or min-p may cut before samples of one prompt show it, 1 if none would.
+
+    A filter shows as a step of 1/T. One that cuts flat contexts alone, as a top-k does, cuts more before it shows.
+    """
     return max(
-        smallest_named(error_of(side.step), TEMPERATURE_EFFECT, side.prompts, ALPHA_OF_ESTIMATES)
+        float(np.interp(_step_limit(side), side.cut_steps_G, side.cut_masses_G, right=1.0))
         for side in siblings.sides.values()
     )
+
+
+def _step_limit(side: Agreement) -> float:
+    return smallest_named(error_of(side.step), TEMPERATURE_EFFECT, side.prompts, ALPHA_OF_ESTIMATES)
 
 
 def first_choices_limit(first: Estimate, units: int) -> float:

@@ -59,6 +59,8 @@ FIRST_GUESS = 2.0
 MOST_SURPRISE = 1.0
 # The trade: where siblings hold less of a context, one draw that they have too would outweigh all others.
 FLAT = 0.02
+# Shares of every context, from what no limit reaches down to all of it.
+CUTS = np.geomspace(2e-3, 1.0, 28)
 # So many prompts have to show a token beyond a filter's edge: engine noise moves one across, now and then.
 WITNESSES = 3
 
@@ -95,7 +97,9 @@ class Agreement:
     excess: share of draws that a sibling drew too, less the mass that the logprobs give those. step: relative change of
     1/T that the sharpness says, positive where tokens are sharper. odds: the same from the odds of kept tokens alone.
     cut: of the mass c that a filter takes of each context, c / (1 - c), on average over draws; flat: their share of
-    whose contexts siblings hold too little to tell. reach: no top-p below it was in force. floor: nor a min-p above.
+    whose contexts siblings hold too little to tell. cut_steps_G: the step that a filter makes which cuts the shares CUTS
+    of the least probable tokens, as far as a context has so much that no sibling drew; cut_masses_G: what it cuts then,
+    on average over draws. reach: no top-p below it was in force. floor: nor a min-p above.
     rank: nor a top-k below.
     """
 
@@ -104,6 +108,8 @@ class Agreement:
     odds: Estimate
     cut: Estimate
     flat: float
+    cut_steps_G: Floats
+    cut_masses_G: Floats
     reach: float
     floor: float
     rank: int
@@ -181,6 +187,9 @@ def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
     variance_R = np.maximum(inner_R + table.room_R * np.square(other_R - expected_R), 0.0)
     slope_R = inner_R + np.where(inside_R, 0.0, deviation_R * (table.logprob_R - expected_R))
     step = table.estimate(deviation_R, slope_R, variance_R)
+    cut_GR = [np.minimum(share, table.room_R) for share in CUTS.tolist()]
+    gained_R = np.maximum(expected_R - other_R, 0.0) * table.times_R
+    slopes = max(float((slope_R * table.times_R).sum()), LEAST_ROOM)
     mass_R = np.maximum(table.mass_R, LEAST_ROOM)
     mean_R = table.mass_l_R / mass_R
     spread_R = np.where(inside_R, np.maximum(table.mass_ll_R / mass_R - np.square(mean_R), 0.0), 0.0)
@@ -191,6 +200,8 @@ def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
         odds=odds,
         cut=table.estimate(excess_R / known_R, np.ones(table.rows), mass_variance_R / np.square(known_R)),
         flat=float(np.average(1.0 - np.minimum(table.mass_R / known_R, 1.0), weights=table.times_R)),
+        cut_steps_G=np.array([float((cut_R * gained_R).sum()) for cut_R in cut_GR]) / slopes,
+        cut_masses_G=np.array([float(np.average(cut_R, weights=table.times_R)) for cut_R in cut_GR]),
         reach=table.witnessed(table.above_R),
         floor=-table.witnessed(-table.relative_R),
         rank=int(max(table.witnessed(table.rank_R), 0.0)),

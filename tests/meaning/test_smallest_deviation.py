@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from worlds.sibling_tree import at, tree
 
-from rlaudit.meaning.from_siblings import Deviation, Siblings, prompts_needed, smallest_of
+from rlaudit.meaning.from_siblings import Deviation, Siblings, prompts_needed, siblings_of, smallest_of
+from rlaudit.meaning.limits import mass_limit
 from rlaudit.meaning.sibling_words import NO_SUCH_FIGURE, believed_of_siblings, what_would_tell
 from rlaudit.meaning.siblings import Agreement
 from rlaudit.statistics.estimate import Estimate
@@ -20,6 +23,8 @@ CLOSE = Agreement(
     odds=estimate(-0.1, 0.1),
     cut=estimate(-0.02, 0.01),
     flat=0.002,
+    cut_steps_G=np.array([0.1, 0.4]),
+    cut_masses_G=np.array([0.02, 0.1]),
     reach=0.99,
     floor=0.01,
     rank=60,
@@ -82,3 +87,21 @@ def test_that_no_top_p_was_in_force_acquits_nobody_of_a_filter_that_cuts_elsewhe
     siblings = Siblings(cut, CLOSE, ())
     assert siblings.same(CLOSE)
     assert not siblings.same(cut)
+
+
+@pytest.mark.parametrize(("prompts", "samples"), [(64, 8), (32, 16)])
+def test_a_filter_shows_where_it_cuts_half_as_much_again_as_the_limit_and_not_where_it_cuts_half(prompts, samples):
+    def found(seed, sampler, report):
+        batch = tree(np.random.default_rng(seed), prompts, samples, sampler=sampler, report=report)
+        return batch, siblings_of((batch, batch.prompt_S))
+
+    limit = mass_limit(found(1, at(), at())[1])
+    told = {}
+    for top_p in (0.99, 0.97, 0.8, 0.7):
+        raw, siblings = found(2, at(top_p=top_p), at())
+        processed, _ = found(2, at(top_p=top_p), at(top_p=top_p))
+        cut = 1.0 - np.exp(raw.rollout_logprobs_T - processed.rollout_logprobs_T).mean()
+        told[cut / limit] = siblings.off(siblings.report)
+    above, below = [told[times] for times in told if times > 1.5], [told[times] for times in told if times < 0.5]
+    assert above and all(above)
+    assert below and not any(below)

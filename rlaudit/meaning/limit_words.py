@@ -17,7 +17,7 @@ def would_have_shown(limits: Limits) -> str:
         f"a mean ratio off by more than {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
         f"a temperature off by more than {limits.temperature:.2g}" if limits.temperature is not None else "",
         f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
-        f"a top-p or min-p that cuts more than {percent(limits.mass)} of the mass"
+        f"a top-p that cuts more than {percent(limits.mass)} of the mass"
         if limits.mass is not None and limits.mass < 1
         else "",
         f"first choices drawn {percent(limits.first_choices)} more often than reported"

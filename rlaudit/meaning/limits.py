@@ -47,7 +47,7 @@ class Limits:
     """The smallest deviations that would have been shown, each None if the columns cannot show it.
 
     mean_ratio: of the mean ratio from 1. inverse_temperature: relative, of the sampler's 1/T. temperature: the same as
-    a difference of T. mass: share that a top-p or min-p cuts. top_p: tokens rule out any below. min_p: any above.
+    a difference of T. mass: share that a top-p cuts. top_p: tokens rule out any below. min_p: any above.
     top_k: any below.
     first_choices: of the share of first choices, more than reported. shifted: share of sequences. k3: nats, of the
     engine's distance. cannot_show: in sentences, at any size.
@@ -107,9 +107,10 @@ def siblings_limit(siblings: Siblings | None) -> float | None:
 
 
 def mass_limit(siblings: Siblings) -> float:
-    """Return the mass that a top-p or min-p may cut before samples of one prompt show it, 1 if none would.
+    """Return the mass that a top-p may cut before samples of one prompt show it, 1 if none would.
 
-    A filter shows as a step of 1/T. One that cuts flat contexts alone, as a top-k does, cuts more before it shows.
+    A filter shows as a step of 1/T. One that cuts flat contexts more than others, as top-k and min-p do, cuts more until
+    it shows.
     """
     return max(
         float(np.interp(_step_limit(side), side.cut_steps_G, side.cut_masses_G, right=1.0))

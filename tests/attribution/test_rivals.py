@@ -30,9 +30,11 @@ def with_outliers(batch, far_T, sign_T, size=0.5, seed=7):
         ("some sequences", ("stale weights in one replica of the fleet",)),
         ("one sign of a token id", ("penalty",)),
         ("the least likely tokens", ("placed-logprobs",)),
+        ("one place of a block", ("chunk-boundary",)),
+        ("hardly larger than noise", ("noise of the engine that differs from token to token",)),
     ],
 )
-def test_outliers_that_share_a_sequence_a_sign_or_a_bound_are_no_routing_flips(kind, fits):
+def test_outliers_that_share_a_place_or_a_sign_or_are_hardly_larger_are_no_routing_flips(kind, fits):
     batch = table(prompts=60)
     random = np.random.default_rng(7)
     sign_T, chance_T = random.choice([-1.0, 1.0], batch.tokens), random.random(batch.tokens)
@@ -44,7 +46,9 @@ def test_outliers_that_share_a_sequence_a_sign_or_a_bound_are_no_routing_flips(k
         sign_T = np.where(batch.token_id_T == 0, 1.0, -1.0)
     if kind == "the least likely tokens":
         far_T = (chance_T < 0.5) & (batch.rollout_logprobs_T < np.quantile(batch.rollout_logprobs_T, 0.04))
-    found = judged(with_outliers(batch, far_T, sign_T))
+    if kind == "one place of a block":
+        far_T = (chance_T < 0.5) & (batch.position_T % 16 == 5)
+    found = judged(with_outliers(batch, far_T, sign_T, size=0.2 if kind == "hardly larger than noise" else 0.5))
     assert found.names & {"moe-routing"} == (set() if fits else {"moe-routing"})
     assert set(fits) <= set(found.fits) and ("moe-routing" in found.fits) == bool(fits)
 

@@ -188,3 +188,26 @@ def test_so_few_of_many_suspects_are_chance():
     few = alignment_report(shifted(table(), [3, 4], 1))
     assert few.refused and not replace(few, suspects=1000).refused
     assert not alignment_report(shifted(table(), [3], 1)).refused
+
+
+def test_a_shift_whose_first_tokens_are_all_certain_may_be_of_the_whole_sequence():
+    batch = table(length=40)
+    sides = [side.reshape(batch.sequences, -1).copy() for side in (batch.rollout_logprobs_T, batch.trainer_logprobs_T)]
+    sure = -0.02 * np.random.default_rng(5).random((batch.sequences, 12))
+    for side in sides:
+        side[::2, :12] = sure[::2]
+    batch = with_trainer(replace(batch, rollout_logprobs_T=sides[0].ravel()), sides[1].ravel())
+    assert alignment_report(shifted(batch, range(batch.sequences), 1)).counts == {Misalignment.OFF_BY_ONE: 40}
+
+
+def test_tokens_without_a_counterpart_say_nothing_for_a_lag():
+    """Nothing supports a lag that only makes the last tokens of completions, which are far apart, compared with none."""
+    batch = table(prompts=100, length=16)
+    rollout, trainer = (
+        side.reshape(batch.sequences, -1).copy() for side in (batch.rollout_logprobs_T, batch.trainer_logprobs_T)
+    )
+    rollout[:40, 9:13], rollout[:40, 13:] = -0.01, -3.0
+    trainer[:40, 9], trainer[:40, 10:] = -2.0, -0.02
+    assert not alignment_report(
+        with_trainer(replace(batch, rollout_logprobs_T=rollout.ravel()), trainer.ravel())
+    ).refused

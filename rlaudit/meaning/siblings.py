@@ -97,9 +97,9 @@ class Agreement:
     excess: share of draws that a sibling drew too, less the mass that the logprobs give those. step: relative change of
     1/T that the sharpness says, positive where tokens are sharper. odds: the same from the odds of kept tokens alone.
     cut: of the mass c that a filter takes of each context, c / (1 - c), on average over draws; flat: their share of
-    whose contexts siblings hold too little to tell. cut_steps_G: the step that a filter makes which cuts the shares CUTS
-    of the least probable tokens, as far as a context has so much that no sibling drew; cut_masses_G: what it cuts then,
-    on average over draws. reach: no top-p below it was in force. floor: nor a min-p above.
+    whose contexts siblings hold too little to tell. cut_steps_G: the step that a filter makes which cuts the shares
+    CUTS of every context, as far as it has so much that no sibling drew; cut_masses_G: what it cuts then, on average
+    over draws. reach: no top-p below it was in force. floor: nor a min-p above.
     rank: nor a top-k below.
     """
 

@@ -202,7 +202,7 @@ def test_a_shift_whose_first_tokens_are_all_certain_may_be_of_the_whole_sequence
 
 
 def test_tokens_without_a_counterpart_say_nothing_for_a_lag():
-    """Nothing supports a lag that only makes the last tokens of completions, which are far apart, compared with none."""
+    """A lag under which tokens that are far apart are compared with nothing is not supported by them."""
     batch = table(prompts=100, length=16)
     rollout, trainer = (
         side.reshape(batch.sequences, -1).copy() for side in (batch.rollout_logprobs_T, batch.trainer_logprobs_T)

@@ -109,7 +109,7 @@ def siblings_limit(siblings: Siblings | None) -> float | None:
 def mass_limit(siblings: Siblings) -> float:
     """Return the mass that a top-p may cut before samples of one prompt show it, 1 if none would.
 
-    A filter shows as a step of 1/T. Top-k and min-p cut flat contexts more than others, and more in all until they show.
+    A filter shows as a step of 1/T. Top-k and min-p cut flat contexts more than others, and show later.
     """
     return max(
         float(np.interp(_step_limit(side), side.cut_steps_G, side.cut_masses_G, right=1.0))

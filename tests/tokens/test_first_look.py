@@ -115,6 +115,19 @@ def test_entropies_that_do_not_fit_are_not_used(words, temperature):
     assert words in found.unused["trainer_entropy"]
 
 
+def test_entropies_in_bits_show_by_their_bound_in_few_tokens():
+    """Two tokens with all the mass have the least entropy that there is, in bits as in nats."""
+    chance = np.random.default_rng(2)
+    few = logged(prompts=8, length=20)
+    p_T = chance.choice([0.5, 0.8, 0.95], few.tokens)
+    trainer_T = np.log(np.where(chance.random(few.tokens) < p_T, p_T, 1.0 - p_T))
+    entropy_T = -p_T * np.log(p_T) - (1.0 - p_T) * np.log(1.0 - p_T)
+    entropy_T = np.where(chance.random(few.tokens) < 0.2, entropy_T, 1.3 * entropy_T)
+    for unit, used in ((1.0, True), (np.log(2), False)):
+        found = first_look([with_columns(with_trainer(few, trainer_T), trainer_entropy=entropy_T / unit)])
+        assert ("trainer_entropy" not in found.unused) == used
+
+
 def test_entropies_of_logits_before_the_temperature_are_not_used():
     before = logged(temperature=0.5, trainer_at=1.0).token_columns["trainer_entropy"]
     found = first_look([with_columns(logged(temperature=0.5, noise=0.01), trainer_entropy=before)])

@@ -29,6 +29,9 @@ DISTINCT = 0.5
 BITS = 1.0 / math.log(2.0)
 # Bins of entropy, and tokens in each, in which the scale is held against BITS.
 BINS, FEWEST_IN_BIN = 4, 200
+# Where two tokens have nearly all the mass, an entropy is the least that it can be; in bits it is BITS times that.
+# Nats of that least from which on a ratio is known, how near, and how many more lie at the bound than below it.
+SURE_OF_A_RATIO, AT_THE_BOUND, TIMES_BELOW = 0.05, 0.01, 10
 # Of a scale: all bins lie within so much of it, and the error of all together is less.
 SCALE_NEAR, SCALE_ERROR = 0.1, 0.03
 
@@ -58,10 +61,11 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
             continue
         yield Finding(_sentence(entropy_T, count, words), unused=(COLUMN,))
         return
-    if _in_bits(logprobs_T, entropy_T):
+    in_bits = _near_bits(*_scale(logprobs_T, entropy_T)) and _bounded_in_bits(least_T, entropy_T)
+    if in_bits or _in_bits(logprobs_T, entropy_T):
         yield Finding(
-            f"column {COLUMN} is not used: it is {BITS:.2f} times how much the tokens surprise, at every size, so it "
-            "is in bits; log it in nats",
+            f"column {COLUMN} is not used: it is {BITS:.2f} times what it would be in nats, at every size, so it is in "
+            "bits; log it in nats",
             unused=(COLUMN,),
         )
 
@@ -93,21 +97,37 @@ def _coarse(values_T: Floats) -> bool:
     return len(away_T) > 0 and len(np.unique(away_T)) < DISTINCT * len(away_T)
 
 
+def _bounded_in_bits(least_T: Floats, entropy_T: Floats) -> bool:
+    """Return whether entropies lie at BITS times the least that they can be in nats, and hardly any below."""
+    known_T = least_T > SURE_OF_A_RATIO
+    ratio_T = entropy_T[known_T] / least_T[known_T]
+    at_the_bound = int((np.abs(ratio_T / BITS - 1.0) < AT_THE_BOUND).sum())
+    below = int((ratio_T < (1.0 - AT_THE_BOUND) * BITS).sum())
+    return at_the_bound >= max(FEWEST, TIMES_BELOW * below)
+
+
 def _in_bits(logprobs_T: Floats, entropy_T: Floats) -> bool:
     """Return whether entropies are BITS times what tokens surprise, in every bin of entropy."""
     order = np.argsort(entropy_T)
     order = order[entropy_T[order] > ROUNDING]
     if len(order) < BINS * FEWEST_IN_BIN:
         return False
-    within = BITS / (1.0 + SCALE_NEAR), BITS * (1.0 + SCALE_NEAR)
     for part in (order, *np.array_split(order, BINS)):
-        surprise_T = -logprobs_T[part]
-        scale = entropy_T[part].sum() / max(surprise_T.sum(), 1e-300)
-        error = scale * surprise_T.std() / max(surprise_T.mean(), 1e-300) / math.sqrt(len(part))
-        near = within[0] - 2 * error <= scale <= within[1] + 2 * error
-        if not near or (part is order and error > SCALE_ERROR * scale):
+        scale, error = _scale(logprobs_T[part], entropy_T[part])
+        if not _near_bits(scale, error) or (part is order and error > SCALE_ERROR * scale):
             return False
     return True
+
+
+def _scale(logprobs_T: Floats, entropy_T: Floats) -> tuple[float, float]:
+    """Return how many times what tokens surprise their entropies are, and the error of that."""
+    surprise_T = -logprobs_T
+    scale = float(entropy_T.sum() / max(surprise_T.sum(), 1e-300))
+    return scale, scale * float(surprise_T.std()) / max(float(surprise_T.mean()), 1e-300) / math.sqrt(len(surprise_T))
+
+
+def _near_bits(scale: float, error: float) -> bool:
+    return BITS / (1.0 + SCALE_NEAR) - 2 * error <= scale <= BITS * (1.0 + SCALE_NEAR) + 2 * error
 
 
 CHECK = Check("unfitting-entropies", look)

@@ -180,7 +180,7 @@ def _open(figures: LoggedFigures) -> Kind:
     step, ratio, shifted = limits.inverse_temperature, limits.mean_ratio, limits.shifted
     unbiased = figures.ratio is None or _unbiased(figures.ratio)
     untold = (step is None and figures.ratio is None) or (step is not None and step > LARGEST_STEP)
-    cut = figures.sharp is None and limits.mass is not None and limits.mass > LARGEST_MASS
+    cut = figures.sharp is None and limits.mass is not None and _may_be_cut(figures) > LARGEST_MASS
     holds = {
         Kind.HANGING: bool(figures.hanging),
         Kind.FEW: figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES,
@@ -191,6 +191,12 @@ def _open(figures: LoggedFigures) -> Kind:
         Kind.UNTOLD: untold or cut or (shifted is not None and shifted > LARGEST_SHIFTED),
     }
     return next((kind for kind, is_so in holds.items() if is_so), Kind.NOTHING)
+
+
+def _may_be_cut(figures: LoggedFigures) -> float:
+    """Return the mass that a filter may have cut: what would not have shown, or what its interval leaves if less."""
+    assert figures.siblings is not None and figures.limits.mass is not None
+    return min(figures.limits.mass, smallest_of(figures.siblings.sides.values()).mass)
 
 
 def _as_sharp(figures: LoggedFigures) -> bool:

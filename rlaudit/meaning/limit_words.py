@@ -77,7 +77,8 @@ def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
         needed = prompts_to_show(prompts, step, LARGEST_STEP)
         lines.append(f"about {needed} prompts like these show a temperature off by {percent(LARGEST_STEP)}")
     if limits.mass is not None and limits.mass > LARGEST_MASS:
-        lines.append(f"more samples of each prompt show a filter (now one that cuts {percent(limits.mass)} may hide)")
+        now = f" (now one that cuts {percent(limits.mass)} may hide)" if limits.mass < 1 else ""
+        lines.append(f"more samples of each prompt show a filter{now}")
     if limits.shifted is not None and limits.shifted > LARGEST_SHIFTED:
         needed = math.ceil(sequences * limits.shifted / LARGEST_SHIFTED)
         lines.append(f"about {needed} sequences show a shift in {percent(LARGEST_SHIFTED)} of them")

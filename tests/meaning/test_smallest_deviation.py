@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from worlds.sibling_tree import at, tree
 
+from rlaudit.meaning.candidates import RAW
+from rlaudit.meaning.from_logs import meaning_of_rollouts
 from rlaudit.meaning.from_siblings import Deviation, Siblings, prompts_needed, siblings_of, smallest_of
 from rlaudit.meaning.limits import mass_limit
+from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.sibling_words import NO_SUCH_FIGURE, believed_of_siblings, what_would_tell
 from rlaudit.meaning.siblings import Agreement
 from rlaudit.statistics.estimate import Estimate
@@ -105,3 +108,11 @@ def test_a_filter_shows_where_it_cuts_half_as_much_again_as_the_limit_and_not_wh
     above, below = [told[times] for times in told if times > 1.5], [told[times] for times in told if times < 0.5]
     assert above and all(above)
     assert below and not any(below)
+
+
+@pytest.mark.parametrize(("cut", "kind"), [(0.1, Kind.NOTHING), (0.6, Kind.UNTOLD)])
+def test_where_no_filter_would_get_a_verdict_nothing_is_found_if_its_interval_leaves_little_mass(cut, kind):
+    unsure = replace(CLOSE, step=estimate(-0.1, 0.1), cut=estimate(-0.02, cut), cut_steps_G=np.array([1e-3, 2e-3]))
+    siblings = Siblings(unsure, None, ())
+    assert mass_limit(siblings) == 1.0
+    assert meaning_of_rollouts(siblings, tokens=9000, sequences=512, requested=RAW, trainer=RAW).kind is kind

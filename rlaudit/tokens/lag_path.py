@@ -186,8 +186,8 @@ def lag_fit(rollout_L: Floats, trainer_L: Floats, first: int, end: int, lag: int
     scored = ~np.isnan(apart).any(axis=0)
     if not scored.any():
         return LagFit(0, 0.0, 0.0, 0.0, None)
-    costs = (float(apart_N[scored].mean()) for apart_N in apart)
-    return LagFit(int(scored.sum()), *costs, correlation(rollout[scored], trainer[scored]))
+    cost, unshifted, own = (float(apart_N[scored].mean()) for apart_N in apart)
+    return LagFit(int(scored.sum()), cost, unshifted, own, correlation(rollout[scored], trainer[scored]))
 
 
 def capped(rollout: Floats, trainer: Floats) -> Floats:

@@ -46,7 +46,7 @@ def test_v1_as_it_is_is_convicted_of_raw_logprobs(document: dict[str, Any]) -> N
 def test_processed_logprobs_are_named_as_what_removes_it(document: dict[str, Any]) -> None:
     (effect,) = document["effects"]
     assert (effect["factor"], effect["verdict"]) == ("logprobs-mode", "removes the mismatch")
-    assert "logprobs_mode: processed_logprobs" in document["blocks"][0]["parity"]
+    assert 'logprobs_mode="processed_logprobs"' in document["blocks"][0]["python"]
 
 
 def test_each_arm_ran_the_engine_it_says(document: dict[str, Any]) -> None:

@@ -216,7 +216,7 @@ def _say_versions(inspection: "Inspection") -> None:
     for sentence in dict.fromkeys(side.catalogue.remark for audit in audits for side in (audit.before, audit.after)):
         if sentence:
             say(sentence)
-    # Whoever is told to run an ablation wants to know where it cannot.
+    # An ablation that is to be pasted has to run.
     if any(verdict.finding.confirm for verdict in inspection.judged):
         for version in dict.fromkeys(str(side.version) for audit in audits for side in (audit.before, audit.after)):
             _say_what_cannot_run(version)

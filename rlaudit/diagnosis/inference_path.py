@@ -263,7 +263,7 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
             (),
             "no factor that engaged moves it: unexplained residual",
             UNREFUTED,
-            "add the factors that were not tried to the recipe (rlaudit list factors)",
+            "try another factor (--factor NAME), of those in this list: rlaudit list factors",
             more_tokens,
         )
     named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict} ({effect.because})" for effect in causes)

@@ -97,11 +97,8 @@ def sharpness_limit(sharp: Sharpness) -> float:
 
 
 def siblings_limit(siblings: Siblings | None) -> float | None:
-    """Return the change of 1/T that samples of one prompt would show on every side.
-
-    None if there are none, or if they may agree too little: that hides a sampler that is sharper.
-    """
-    if siblings is None or siblings.broken:
+    """Return the change of 1/T that samples of one prompt would show on every side; None if they show nothing."""
+    if siblings is None or not siblings.whole:
         return None
     return max(_step_limit(side) for side in siblings.sides.values())
 

@@ -40,7 +40,7 @@ def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> list
 
 def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
     brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
-    names = dict.fromkeys(one.rule for one in gone if one.severity != Severity.NOTE)
+    names = dict.fromkeys(ended.rule for ended in gone if ended.severity != Severity.NOTE)
     ends = f" It ends {_listed(list(names)[:MOST_RULES])}." if names else ""
     return f"The move brings {brings}.{ends}"
 

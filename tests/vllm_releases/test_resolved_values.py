@@ -295,7 +295,7 @@ def test_a_checkpoint_on_disk_settles_what_depends_on_it(name: str, version: str
 
 
 def test_a_hub_name_leaves_unknown_what_depends_on_the_checkpoint() -> None:
-    resolution = resolved("0.22.0", model="Qwen/Qwen3-8B")
+    resolution = resolved("0.22.0", model="somebody/a-tuned-model")
     for name in ("dtype", "max_model_len", "model_runner", "request_defaults"):
         assert isinstance(resolution.value(name), Unknown), name
 

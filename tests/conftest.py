@@ -15,6 +15,10 @@ from hypothesis import HealthCheck, settings
 from laboratories import Laboratory, Signpost, build_engine_cache, laboratory_in
 from slow_files import SECONDS
 
+# What fits a terminal does not depend on the one that the tests are started from.
+os.environ.pop("COLUMNS", None)
+os.environ.pop("LINES", None)
+
 TESTS = Path(__file__).parent
 # Each collects all tests and has its own stand-ins: with more, that is most of what they do.
 MOST_WORKERS = 8

@@ -44,7 +44,7 @@ ONE_FACTOR = {
 # Ends a wait for what never comes, and says which, before pytest-timeout ends the test.
 PATIENCE_SECONDS = 240.0
 MARK = "RLAUDIT_TEST_RUN"
-OF_THE_COST = {"seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
+OF_THE_COST = {"date", "seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
 # rlaudit as a process of its own, with the scoring script of this one.
 WITH_STAND_IN = """
 import sys
@@ -191,7 +191,7 @@ class Laboratory:
 
 
 def without_cost(report: Any, *more: str) -> Any:
-    """Return what a report says, without what it cost to find out, nor `more`."""
+    """Return what a report says, without when and at what cost it was found out, nor `more`."""
     if isinstance(report, dict):
         return {name: without_cost(one, *more) for name, one in report.items() if name not in (*OF_THE_COST, *more)}
     return [without_cost(one, *more) for one in report] if isinstance(report, list) else report

@@ -44,7 +44,7 @@ ONE_FACTOR = {
 # Ends a wait for what never comes, and says which, before pytest-timeout ends the test.
 PATIENCE_SECONDS = 240.0
 MARK = "RLAUDIT_TEST_RUN"
-OF_THE_COST = {"date", "seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
+OF_THE_COST = {"date", "command", "seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
 # rlaudit as a process of its own, with the scoring script of this one.
 WITH_STAND_IN = """
 import sys

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from releases.cells import figure_cell, word_cell
-from rlaudit.ablation.as_it_forms import METRICS
 from rlaudit.engines.vllm.expected_engine import resolution_of
 from rlaudit.measurement.prompt_logprobs import from_sampled, holds_temperature
-from rlaudit.report.figures import TITLES
+from rlaudit.report.figures import TELLING, TITLES
 from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.parts.releases import Cell
 from rlaudit.unknown import Unknown
@@ -65,7 +64,7 @@ def _arm_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]
             f"{title}: logprobs",
             _cell_with_claim(level.level, AS_SEEN.get(str(claimed.value), claimed.value), claimed.note),
         )
-    for metric in METRICS:
+    for metric in TELLING:
         if metric in arm.measurements:
             measured = arm.measurements[metric]
             cell = figure_cell(measured.value, measured.low, measured.high)

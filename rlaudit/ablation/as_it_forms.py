@@ -7,10 +7,9 @@ from rlaudit.diagnosis.diagnose import Diagnosis, diagnose
 from rlaudit.laboratory.studies.arms.plan import Plan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import Judgement, Layer, Verdict, untested
-from rlaudit.report.figures import TITLES
+from rlaudit.report.figures import TELLING, TITLES
 from rlaudit.statistics.estimate import figure
 
-METRICS = ("mean_ratio_minus_one", "k3")
 WITHOUT_REFERENCE = "the reference, by which distance is judged, is to come"
 
 
@@ -57,7 +56,7 @@ def _arm_lines(diagnosis: Diagnosis) -> Iterator[str]:
         for name, arm in block.measured.items():
             figures = [
                 f"{TITLES[metric]} {figure(measurement.value, measurement.low, measurement.high)}"
-                for metric in METRICS
+                for metric in TELLING
                 if (measurement := arm.measurements[metric]).value is not None
             ]
             yield f"{block.plan.name}: {name}: {', '.join(figures)}"

@@ -6,9 +6,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from rlaudit.ablation.as_it_forms import METRICS, SoFar
+from rlaudit.ablation.as_it_forms import SoFar
 from rlaudit.laboratory.studies.arms.plan import Arm, Plan, Role
-from rlaudit.report.figures import TITLES
+from rlaudit.report.figures import TELLING, TITLES, short_name
 from rlaudit.statistics.estimate import figure
 
 FOR = {
@@ -33,13 +33,13 @@ def standing_table(standing: SoFar, plan: Plan, width: int) -> Group:
     explains = width >= EXPLAINS_FROM
     for title in ("arm", *(["what it is for"] if explains else [])):
         table.add_column(title, no_wrap=True, overflow="ellipsis", ratio=1)
-    for metric in METRICS:
+    for metric in TELLING:
         table.add_column(TITLES[metric], no_wrap=True, overflow="ellipsis")
     for block in plan.blocks:
         for arm in block.arms:
             purpose = [FOR[arm.role]] if explains else []
             has_ended = (arm.block, arm.name) in standing.diagnosis.run.arms
-            table.add_row(arm.name, *purpose, *_figures(arm, standing), style="" if has_ended else "dim")
+            table.add_row(short_name(arm.name), *purpose, *_figures(arm, standing), style="" if has_ended else "dim")
     return Group(table, *(Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in standing.layer_lines))
 
 
@@ -48,7 +48,7 @@ def _figures(arm: Arm, standing: SoFar) -> Iterator[str]:
     blocks = {block.plan.name: block for block in standing.diagnosis.blocks}
     measured = blocks[arm.block].measured.get(arm.name) if arm.block in blocks else None
     finished = standing.diagnosis.run.arms.get((arm.block, arm.name))
-    for metric in METRICS:
+    for metric in TELLING:
         if measured is not None:
             measurement = measured.measurements[metric]
             yield figure(measurement.value, measurement.low, measurement.high)

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import rlaudit
 from rlaudit.cli.removed_options import refuse_removed
+from rlaudit.command_line import remember
 from rlaudit.errors import NotFinished, RlauditError, UsageError
 from rlaudit.memory_limit import out_of_memory, respect_memory_limit
 from rlaudit.say import say
@@ -46,6 +47,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     learn(dict(os.environ))
     learn_text(" ".join(arguments))
+    remember(arguments)
     try:
         outcome = _outcome(arguments)
     except KeyboardInterrupt:

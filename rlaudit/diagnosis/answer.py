@@ -17,7 +17,7 @@ NAMED = {
     Change.UNKNOWN: "The new engine's logprobs mean something else ({causes}); whether today's do is open",
 }
 DISTANCE = {
-    Change.SAME: "leaves them as near to the trainer",
+    Change.SAME: "keeps their distance to the trainer",
     Change.NEARER: "brings them nearer to the trainer",
     Change.FARTHER: "takes them farther from the trainer",
 }

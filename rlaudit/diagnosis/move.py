@@ -92,14 +92,14 @@ def changes_of(
     )
 
 
-def change_of_distance(today: Tally, after: Tally, floor: float, seed: int = 0) -> tuple[Change, str]:
+def change_of_distance(today: Tally, after: Tally, unfelt: float, seed: int = 0) -> tuple[Change, str]:
     """Return whether the engine comes nearer to the trainer: as in `non_inferiority.py`, asked in both directions.
 
-    floor: k3 (nats) that does not matter. Both tallies hold k3 under the meaning that fits their side.
+    unfelt: k3 (nats) that does not matter. Both tallies hold k3 under the meaning that fits their side.
     """
     metric = all_metrics()[METRIC]
-    forth = non_inferiority(after, today, metric, floor, seed=seed)
-    back = non_inferiority(today, after, metric, floor, seed=seed)
+    forth = non_inferiority(after, today, metric, unfelt, seed=seed)
+    back = non_inferiority(today, after, metric, unfelt, seed=seed)
     if forth.candidate is None or forth.reference is None:
         return Change.UNKNOWN, forth.reason or "no token has a ratio on both sides"
     because = f"k3 {forth.reference:.3g} -> {forth.candidate:.3g} nats"
@@ -108,7 +108,9 @@ def change_of_distance(today: Tally, after: Tally, floor: float, seed: int = 0) 
     if back.verdict is Verdict.MISMATCH:
         return Change.NEARER, because
     if forth.verdict is Verdict.MATCH:
-        return Change.SAME, because
+        # 1.4e-11 -> 4.7e-11 reads as three times as far, and is nothing.
+        nothing = max(forth.reference, forth.candidate) <= unfelt
+        return Change.SAME, f"{because}, both too small to matter" if nothing else because
     return Change.UNKNOWN, f"{because}: {forth.reason or 'too few tokens to tell'}"
 
 

@@ -92,6 +92,7 @@ class AnyRecipe(Keys):
     description: str = Field("", description="The question this recipe answers.")
     model: str = Field("smollm2-135m-instruct", description="The default model by name, a path, or a hub id.")
     revision: str | None = Field(None, description="Revision of a hub model.")
+    stands_for: str = Field("", description="The model of the training, if another one is measured in its place.")
     trust_remote_code: bool = Field(False, description="Run code out of the model's repository. Off unless said here.")
     prompts: str = Field("arithmetic", description="A prompt set by name, a .txt (one a line) or a .jsonl file.")
     seed: int = Field(0, ge=0, description="Seed of sampling, arm order and bootstrap.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import rlaudit
+from rlaudit.command_line import command_line
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
 from rlaudit.engines.cells.launch import Failure, shipped
@@ -58,6 +59,8 @@ class RunSetup:
     # Identities of the models that some engines have instead, by their names in the recipe.
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gpus_to_score: Mapping[str, int] = field(default_factory=dict)
+    # The training's own model, if the measured one stands in for it.
+    stands_for: str = ""
 
     @property
     def accelerator_identity(self) -> Mapping[str, Any]:
@@ -86,13 +89,14 @@ class RunSetup:
         """Return what is needed to repeat the run."""
         return {
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "command": command_line(),
             "rlaudit": rlaudit.__version__,
             "rlaudit_commit": own_commit(),
             "platform": platform.platform(),
             "accelerator": asdict(self.accelerator),
             "inherited_variables": recorded(),
             "variables_not_shown": {"passed": secrets_passed(), "withheld": withheld()},
-            "model": {**self.model.identity, "source": self.model.source},
+            "model": {**self.model.identity, "source": self.model.source, "stands_for": self.stands_for},
             "prompts": {
                 "name": self.prompts.name,
                 "count": len(self.prompts.prompts),
@@ -186,7 +190,7 @@ def prepare(
         raise problem
     seconds = time.monotonic() - started
     scored_on = gpus_to_score(accelerator, files)
-    return RunSetup(accelerator, engines, trainer, model, prompts, seconds, others, scored_on)
+    return RunSetup(accelerator, engines, trainer, model, prompts, seconds, others, scored_on, plan.recipe.stands_for)
 
 
 def environments_wanted(

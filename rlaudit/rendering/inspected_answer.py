@@ -17,20 +17,35 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 SEVERITIES = tuple(reversed(Severity))
-# So many settings and rules fit a sentence of the first screen; further ones are counted.
-MOST_SETTINGS, MOST_RULES = 4, 3
+# So many settings, rules and files fit the first screen; further ones are counted.
+MOST_SETTINGS, MOST_RULES, MOST_FILES = 4, 3, 3
 
 
 def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
-    """Return at most three sentences and the layers; nothing if no config moves. findings: the gravest first."""
+    """Return at most three sentences and the layers, after what was given and could not be read; else nothing.
+
+    Without a config that moves there is no answer. findings: the gravest first.
+    """
     inspected = report.get("inspection")
     configs = report.get("configs", ())
-    if inspected is None or not any(config.versions["from"] != config.versions["to"] for config in configs):
+    if inspected is None:
         return []
+    unread: list[Block] = [Prose(_unread(inspected))] if any(file.wanted for file in inspected.unread) else []
+    if not any(config.versions["from"] != config.versions["to"] for config in configs):
+        return unread
     brought = [finding for finding in findings if finding.so_today is False]
     standing = [finding for finding in findings if finding.so_today is True]
     sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing)]
-    return [Prose([sentence for sentence in sentences if sentence]), _layers(report, inspected, brought, standing)]
+    said = [sentence for sentence in sentences if sentence]
+    return [*unread, Prose(said), _layers(report, inspected, brought, standing)]
+
+
+def _unread(inspected: "Inspected") -> list[str]:
+    """Return what was given on the command line and is in no verdict."""
+    files = [file for file in inspected.unread if file.wanted]
+    lines = [f"{file.path} could not be read: {file.reason}." for file in files[:MOST_FILES]]
+    left = len(files) - MOST_FILES
+    return [*lines, f"{left} more files could not be read (listed below)."] if left > 0 else lines
 
 
 def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> list[str]:

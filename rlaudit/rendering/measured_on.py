@@ -34,10 +34,13 @@ def _parts(report: "Report", provenance: Mapping[str, Any]) -> Iterator[str]:
     if "date" in provenance:
         yield str(provenance["date"])
     yield f"rlaudit {report['rlaudit']}"
+    if provenance.get("command"):
+        yield str(provenance["command"])
 
 
 def _model(model: Mapping[str, Any]) -> str:
-    return str(model.get("path") or "unknown model").rstrip("/").rpartition("/")[2]
+    measured = str(model.get("path") or "unknown model").rstrip("/").rpartition("/")[2]
+    return f"{measured} in place of {model['stands_for']}" if model.get("stands_for") else measured
 
 
 def _machine(accelerator: Mapping[str, Any]) -> str:

@@ -19,8 +19,15 @@ TITLES = {
     "ppo_clip_fraction": "PPO clipped",
     "gspo_clip_fraction": "GSPO clipped",
 }
-# What people look at first; the JSON report has all metrics.
-HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
+# What tells arms apart fits 100 columns, and stands beside them while they run. A page has the rest, JSON all metrics.
+TELLING = ("mean_ratio_minus_one", "k3")
+FURTHER = ("median_abs_log_ratio", "gspo_clip_fraction")
+HEADLINE = (*TELLING, *FURTHER)
+
+
+def short_name(arm: str) -> str:
+    """Return an arm's name as tables have it, without what all names of its kind begin with."""
+    return arm.replace("candidate + ", "+ ").replace("parity - ", "- ")
 
 
 def interval(figure: "Measurement | ReleaseFigure | Cell | None") -> str:

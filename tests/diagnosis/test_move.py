@@ -79,11 +79,13 @@ def k3_of(noise, seed, prompts=32, tokens=40):
 )
 def test_an_engine_is_nearer_or_farther_only_beyond_noise_and_what_matters(today, after, expected):
     for seed in range(3):
-        assert change_of_distance(k3_of(today, seed), k3_of(after, seed + 100), floor=1e-8)[0] is expected
+        change, because = change_of_distance(k3_of(today, seed), k3_of(after, seed + 100), unfelt=1e-8)
+        assert change is expected
+        assert ("both too small to matter" in because) == (after < 1e-4)
 
 
 def test_two_prompts_do_not_tell_which_engine_is_nearer():
-    change, because = change_of_distance(k3_of(0.2, 1, prompts=2), k3_of(0.1, 2, prompts=2), floor=1e-8)
+    change, because = change_of_distance(k3_of(0.2, 1, prompts=2), k3_of(0.1, 2, prompts=2), unfelt=1e-8)
     assert change is Change.UNKNOWN
     assert "2 prompts" in because
 

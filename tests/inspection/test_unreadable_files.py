@@ -38,7 +38,8 @@ def test_a_folder_with_what_cannot_be_parsed_is_not_finished(
     (tmp_path / "good.sh").write_text("vllm serve m --seed 1\n")
     assert run(["inspect", str(tmp_path), "--from", "0.8.5", "--to", "0.18.1"]) == 3
     said = capsys.readouterr().out
-    assert f"{name} could not be read" in said.replace("\n", " ")
+    lead = said.split("\n\n")[1].replace("\n", " ")
+    assert f"{name} could not be read: " in lead
 
 
 def test_a_file_of_something_else_that_cannot_be_parsed_is_said_and_stops_nothing(

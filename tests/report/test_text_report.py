@@ -7,6 +7,7 @@ import pytest
 from documents import EXAMPLE
 
 from rlaudit.rendering.formats import text
+from rlaudit.rendering.measured_on import measured_on
 from rlaudit.report.figures import HEADLINE, interval
 from rlaudit.report.read_report import read_report
 from rlaudit.report.report import Report
@@ -24,6 +25,15 @@ def test_the_first_lines_are_the_versions_and_what_was_measured_and_the_first_ve
     assert "0.8.5 -> 0.18.1" in lines[0]
     assert all(part in lines[1] for part in ("smollm2-135m-instruct", "float32", "CPU (AMD EPYC, 2 cores)", "T 0.7"))
     assert lines[3].startswith("1. semantic  MISMATCH: raw logprobs")
+
+
+def test_a_model_says_what_it_stands_for_and_a_run_how_it_was_started(document: Report) -> None:
+    run = document["run"]
+    model = {**run.provenance["model"], "stands_for": "Qwen/Qwen3-8B"}
+    provenance = {**run.provenance, "model": model, "command": "rlaudit ablate run.sh"}
+    (line,) = measured_on({**document, "run": replace(run, provenance=provenance)})
+    assert line.startswith("smollm2-135m-instruct in place of Qwen/Qwen3-8B · ")
+    assert line.endswith(" · rlaudit ablate run.sh")
 
 
 def test_layers_come_in_their_order_and_before_any_table(document: Report) -> None:

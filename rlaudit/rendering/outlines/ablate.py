@@ -26,14 +26,22 @@ from rlaudit.rendering.outline import (
     not_seen,
     verdicts,
 )
-from rlaudit.report.figures import HEADLINE, TITLES, arm_state, cost, difference, interval
+from rlaudit.report.figures import (
+    FURTHER,
+    HEADLINE,
+    TELLING,
+    TITLES,
+    arm_state,
+    cost,
+    difference,
+    interval,
+    short_name,
+)
 from rlaudit.report.parts.ablation import Arm
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-# What tells arms apart fits 100 columns and stands first; a page has the rest.
-TELLING, FURTHER = HEADLINE[:2], HEADLINE[2:]
 ARMS = (
     "arm",
     *(TITLES[name] for name in TELLING),
@@ -84,7 +92,7 @@ def outline(report: "Report") -> Outline:
             Section("settings", "What differs between the engines", differing, page_only=True),
             not_seen(report),
             listed("cost", COST, cost(report) if "run" in report else ()),
-            Section("in-short", "In short", [_in_short(report)], closes=True, terminal_only=True),
+            Section("in-short", "In short", [_inshort_name(report)], closes=True, terminal_only=True),
         ],
         lead=report.get("description", ""),
         facts=_facts(report),
@@ -143,7 +151,7 @@ def _arms(report: "Report", block: str) -> list[Block]:
             shown.append(arm)
             rows.append(_arm(arm))
         else:
-            alike.setdefault(_short(first.name), []).append(_short(arm.name))
+            alike.setdefault(short_name(first.name), []).append(short_name(arm.name))
     lines = [f"the same figures as {name}: {', '.join(names)}" for name, names in alike.items()]
     title = f"Arms of {block}, rollout against trainer (95 % intervals over prompts)"
     return [Table(ARMS, rows, title, on_terminal=1 + len(TELLING)), *([Lines(lines)] if lines else [])]
@@ -157,7 +165,9 @@ def _replays(report: "Report") -> list[Block]:
         if replay is None:
             continue
         recorded = {} if replay.recorded is None else {"reference against the recording": replay.recorded}
-        against = {f"{_short(name)} against the reference": measurements for name, measurements in replay.arms.items()}
+        against = {
+            f"{short_name(name)} against the reference": measurements for name, measurements in replay.arms.items()
+        }
         prefill = {
             f"{name}: decode against prefill of its own": measurements
             for name, measurements in (replay.prefill_against_decode or {}).items()
@@ -187,19 +197,15 @@ def _coverage(replay: Replay) -> list[str]:
     return [f"asked again: {'; '.join(parts)}"] if parts else []
 
 
-def _short(name: str) -> str:
-    return name.replace("candidate + ", "+ ").replace("parity - ", "- ")
-
-
 def _arm(arm: Arm) -> list[str]:
     measurements = arm.measurements
     if not measurements:
-        return [_short(arm.name), arm_state(arm)]
+        return [short_name(arm.name), arm_state(arm)]
     engaged = ", ".join(f"{factor}: {ENGAGED[value]}" for factor, value in arm.engaged.items())
     figures, further = ([interval(measurements.get(name)) for name in names] for names in (TELLING, FURTHER))
     cached = "" if arm.cached_tokens is None else str(arm.cached_tokens)
     release = arm.environment.removeprefix("vllm ")
-    return [_short(arm.name), *figures, release, *further, str(measurements["k3"].tokens), cached, engaged]
+    return [short_name(arm.name), *figures, release, *further, str(measurements["k3"].tokens), cached, engaged]
 
 
 def _factors(report: "Report", blocks: Sequence[str]) -> list[Block]:
@@ -258,7 +264,7 @@ def _value(resolved: Mapping[str, Any], name: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
-def _in_short(report: "Report") -> Brief:
+def _inshort_name(report: "Report") -> Brief:
     """Return what was found, how sure it is, what to do next."""
     lines = [(1, sentence) for sentence in report["move"].answer] if "move" in report else []
     for number, layer in enumerate(report["layers"], start=1):

@@ -68,7 +68,8 @@ def experiment_from(
         )
     changed: list[str] = []
     setting = audit.config.model
-    chosen = model or (setting.value if setting is not None and isinstance(setting.value, str) else None)
+    written = setting.value if setting is not None and isinstance(setting.value, str) else None
+    chosen = model or written
     if model is None and chosen is not None:
         changed.append(f"model: {chosen}, as the config says (another one with --model)")
     if chosen is None:
@@ -98,6 +99,7 @@ def experiment_from(
         if audit.migrates
         else f"Do the logprobs of {audit.config.path} mean what its trainer assumes, with vLLM {audit.after.version}?",
         **({"model": chosen} if chosen is not None else {}),
+        **({"stands_for": written} if written is not None and written != chosen else {}),
         **requests,
         "sampling": _sampling(audit, changed),
         "trainer": trainer,

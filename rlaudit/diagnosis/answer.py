@@ -9,17 +9,18 @@ MEANING = {
     Change.SAME: "The move keeps what the logprobs mean",
     Change.BROKEN: "The move breaks what the logprobs mean ({because})",
     Change.FIXED: "The move fixes what the logprobs mean ({because})",
+    Change.CHANGED: "The move changes what is wrong with the logprobs ({because})",
     Change.UNKNOWN: "Whether the move changes what the logprobs mean is not known: {because}",
 }
 # If the new engine's mean something else than the trainer assumes.
 NAMED = {
     Change.SAME: "The move changes nothing of what the logprobs mean",
-    Change.UNKNOWN: "The new engine's logprobs mean something else ({causes}); whether today's do is open",
+    Change.UNKNOWN: "The new engine's logprobs are not what the trainer assumes ({causes}); today's are not settled",
 }
 DISTANCE = {
-    Change.SAME: "keeps their distance to the trainer",
-    Change.NEARER: "brings them nearer to the trainer",
-    Change.FARTHER: "takes them farther from the trainer",
+    Change.SAME: "they stay as near to the trainer",
+    Change.NEARER: "they come nearer to the trainer",
+    Change.FARTHER: "they go farther from the trainer",
 }
 
 
@@ -30,7 +31,7 @@ def answer(move: Move, step: str) -> tuple[str, ...]:
         lines.append(f"To do: {step}.")
     today = move.today
     if today is not None and today.layers[0] is Verdict.MISMATCH and move.changes[0].change is not Change.FIXED:
-        lines.append(f"So today already: {named_causes(today)}{_ratio(move)}.")
+        lines.append(f"Wrong today: {named_causes(today)}{_ratio(move)}.")
     return tuple(lines)
 
 
@@ -42,20 +43,19 @@ def _changes(move: Move) -> Iterator[str]:
     meaning, path, _ = move.changes
     before, now = move.today.layers[0], move.after.layers[0]
     meant = MEANING[meaning.change].format(because=meaning.because)
-    if before is now is Verdict.MISMATCH and meaning.change is not Change.SAME:
-        meant = f"The move changes what is wrong with the logprobs ({meaning.because})"
+    if before is now is Verdict.MISMATCH and meaning.change is Change.FIXED:
+        meant = MEANING[Change.CHANGED].format(because=meaning.because)
     elif now is Verdict.MISMATCH and meaning.change in NAMED:
         meant = NAMED[meaning.change].format(causes=named_causes(move.after))
     if path.change in DISTANCE and meaning.change is not Change.UNKNOWN:
-        yield f"{meant} and {DISTANCE[path.change]} ({path.because})."
+        joined = "; that aside, " if Verdict.MISMATCH in (before, now) else ", and "
+        yield f"{meant}{joined}{DISTANCE[path.change]} ({path.because})."
         return
     yield f"{meant}."
     # Else the first sentence says what comes first.
     if Verdict.MISMATCH not in (before, now):
-        closer = (
-            f"It {DISTANCE[path.change]}" if path.change in DISTANCE else "Whether it brings them nearer is not known"
-        )
-        yield f"{closer}: {path.because}."
+        nearer = DISTANCE.get(path.change, "whether they come nearer to the trainer is not known")
+        yield f"{nearer[0].upper()}{nearer[1:]}: {path.because}."
 
 
 def _ratio(move: Move) -> str:

@@ -1,6 +1,6 @@
 """What a move changes, layer by layer: both sides judged by the same judge, and what differs between them.
 
-semantic        same, broken or fixed: the causes that both sides have, and those that one has alone;
+semantic        same, broken, fixed or changed: the causes that both sides have, and those that one has alone;
 inference path  same, nearer or farther: k3 under the meaning that fits each side, so that a difference of meaning that
                 both have hides nothing;
 objective       same, broken or fixed: whether what is left leaves the clip range.
@@ -25,6 +25,8 @@ class Change(StrEnum):
     SAME = "same"
     BROKEN = "broken"
     FIXED = "fixed"
+    # Wrong on both sides, and now in another way.
+    CHANGED = "changed"
     NEARER = "nearer"
     FARTHER = "farther"
     UNKNOWN = "not known"
@@ -32,7 +34,7 @@ class Change(StrEnum):
     @property
     def is_worse(self) -> bool:
         """Whether the move makes the layer worse."""
-        return self in (Change.BROKEN, Change.FARTHER)
+        return self in (Change.BROKEN, Change.CHANGED, Change.FARTHER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +112,7 @@ def change_of_distance(today: Tally, after: Tally, unfelt: float, seed: int = 0)
     if forth.verdict is Verdict.MATCH:
         # 1.4e-11 -> 4.7e-11 reads as three times as far, and is nothing.
         nothing = max(forth.reference, forth.candidate) <= unfelt
-        return Change.SAME, f"{because}, both too small to matter" if nothing else because
+        return Change.SAME, f"{because}, both negligible" if nothing else because
     return Change.UNKNOWN, f"{because}: {forth.reason or 'too few tokens to tell'}"
 
 
@@ -127,7 +129,7 @@ def _of_meaning(today: Side, after: Side) -> tuple[Change, str]:
     if _told(today) == _told(after):
         return Change.SAME, f"both: {named_causes(after)}"
     gone = not set(_told(after)) - set(_told(today))
-    return (Change.FIXED if gone else Change.BROKEN), f"{named_causes(today)} -> {named_causes(after)}"
+    return (Change.FIXED if gone else Change.CHANGED), f"{named_causes(today)} -> {named_causes(after)}"
 
 
 def _of_objective(today: Side, after: Side) -> tuple[Change, str]:

@@ -14,8 +14,8 @@ _LABELS: Mapping[ActionKind, str] = {
     ActionKind.FIX: "Run it with --fix",
     ActionKind.FRAMEWORK: "Take {of}",
     ActionKind.CHANGE: "Change {of}",
-    ActionKind.UNSAFE_FIX: "Decide on --fix=unsafe ({of})",
-    ActionKind.DECIDE: "Decide {of}",
+    ActionKind.UNSAFE_FIX: "Decide, as it changes results: --fix=unsafe ({of})",
+    ActionKind.DECIDE: "Decide the value of {of}",
     ActionKind.RECORD: "Record the run (rlaudit record -- COMMAND)",
 }
 # Actions of these kinds that settle the same rules share a line; between them stands this.

@@ -1,6 +1,6 @@
 """The first screen of an inspection with two sides: what the move brings, what to set, and what is so today already.
 
-Nothing is measured, so a layer is *changed*, or *nothing found*, or *not measured* if no rule looked at it.
+Nothing is measured, so a layer is *changed*, or *no change found*, or *not measured* if no rule looked at it.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> list
 def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
     brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
     names = dict.fromkeys(ended.rule for ended in gone if ended.severity != Severity.NOTE)
-    ends = f" It ends {_listed(list(names)[:MOST_RULES])}." if names else ""
+    ends = f" Gone with it: {_listed(list(names)[:MOST_RULES])}." if names else ""
     return f"The move brings {brings}.{ends}"
 
 
@@ -78,8 +78,9 @@ def _standing(standing: "Sequence[Finding]") -> str:
         return ""
     first = standing[0]
     sets = first.sets and first.severity != Severity.NOTE
-    to_set = f"; for the first, set {_listed(_settings(first))}" if sets else ""
-    return f"So today already: {_counted_and_named(standing)}{to_set}."
+    which = "for the first, " if sum(finding.severity != Severity.NOTE for finding in standing) > 1 else ""
+    to_set = f"; {which}set {_listed(_settings(first))}" if sets else ""
+    return f"Today and after it: {_counted_and_named(standing)}{to_set}."
 
 
 def _settings(finding: "Finding") -> list[str]:
@@ -87,12 +88,14 @@ def _settings(finding: "Finding") -> list[str]:
 
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:
-    """Return `2 warnings, 1 note (seed-changed, half-precision-head)`: each rule once, the gravest first, no notes."""
-    counted = _counted(finding.severity for finding in findings)
-    rules = list(dict.fromkeys(finding.rule for finding in findings if finding.severity != Severity.NOTE))
+    """Return `2 warnings (seed-changed, half-precision-head) and 1 note`: each rule once, the gravest first."""
+    graver = [finding for finding in findings if finding.severity != Severity.NOTE]
+    rules = list(dict.fromkeys(finding.rule for finding in graver))
     left = len(rules) - MOST_RULES
     named = ", ".join(rules[:MOST_RULES]) + (f" and {left} more" if left > 0 else "")
-    return f"{counted} ({named})" if named else counted
+    notes = _counted(finding.severity for finding in findings if finding.severity == Severity.NOTE)
+    parts = [f"{_counted(finding.severity for finding in graver)} ({named})" if graver else "", notes]
+    return " and ".join(filter(None, parts))
 
 
 def _layers(
@@ -103,7 +106,7 @@ def _layers(
         moves = [finding.severity for finding in brought if finding.layer is layer]
         stays = [finding.severity for finding in standing if finding.layer is layer]
         gone = [ended.severity for ended in inspected.gone or () if ended.layer is layer for _ in range(ended.number)]
-        cells = [_found([*stays, *gone]), _found([*stays, *moves]), "changed" if moves or gone else "nothing found"]
+        cells = [_found([*stays, *gone]), _found([*stays, *moves]), _changed(len(gone), len(moves))]
         looked = inspected.layers is None or layer in inspected.layers
         columns.append(cells if looked else ["not measured"] * len(cells))
     versions = report["versions"]
@@ -111,6 +114,11 @@ def _layers(
     names = (f"today{sides[0]}", f"after{sides[1]}", "the move")
     header = ("", *(f"{number}. {layer}" for number, layer in enumerate(Layer, start=1)))
     return Table(header, [[name, *cells] for name, *cells in zip(names, *columns, strict=True)])
+
+
+def _changed(gone: int, new: int) -> str:
+    numbers = ", ".join(f"{number} {what}" for number, what in ((gone, "gone"), (new, "new")) if number)
+    return f"changed: {numbers}" if numbers else "no change found"
 
 
 def _found(severities: Sequence[Severity]) -> str:

@@ -3,36 +3,44 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rlaudit.diagnosis.move import Change
 from rlaudit.layers import Layer, Verdict
-from rlaudit.rendering.outline import Block, Prose, Section, Table
+from rlaudit.rendering.outline import Block, Lines, Prose, Section, Table
 from rlaudit.report.figures import number
 
 if TYPE_CHECKING:
-    from rlaudit.diagnosis.move import Side
+    from rlaudit.diagnosis.move import Move, Side
     from rlaudit.report.report import Report
 
 TITLE = "What the move changes"
+NOT_KNOWN = "-"
+# Of a side whose logprobs mean something else: its arm below has another k3.
+UNDER_ITS_MEANING = "k3 here leaves out what each side's other meaning makes; the figures of arms are as reported"
 
 
 def moved(report: "Report") -> Section:
     """Return the section, without blocks if the report is of no move."""
     blocks: list[Block] = []
     if "move" in report:
-        blocks = [Prose(report["move"].answer), _sides(report)]
+        move = report["move"]
+        means_another = any(side and side.layers[0] is Verdict.MISMATCH for side in (move.today, move.after))
+        compared = move.changes[1].change is not Change.UNKNOWN
+        notes: list[Block] = [Lines([UNDER_ITS_MEANING], mark="")] if means_another and compared else []
+        blocks = [Prose(move.answer), _sides(move), *notes]
     return Section("move", TITLE, blocks, gathers=True, leads=True)
 
 
-def _sides(report: "Report") -> Table:
+def _sides(move: "Move") -> Table:
     """Return a row for each side and one for the move, so that each layer is read downwards and fits 80 columns."""
-    move = report["move"]
-    sides = {
-        _titled("today", move.today): move.today,
-        _titled("after", move.after): move.after,
-        "with the fix": move.fixed,
-    }
+    sides = {_titled("today", move.today): move.today, _titled("after", move.after): move.after}
     rows = [[title, *_cells(side)] for title, side in sides.items() if side is not None]
+    changes = [
+        NOT_KNOWN if change.change is Change.UNKNOWN and NOT_KNOWN in cells else str(change.change)
+        for change, cells in zip(move.changes, [*zip(*rows, strict=True)][1:], strict=True)
+    ]
+    fixed = [["with the fix", *_cells(move.fixed)]] if move.fixed is not None else []
     header = ("", *(f"{place}. {layer}" for place, layer in enumerate(Layer, start=1)))
-    return Table(header, [*rows, ["the move", *(str(change.change) for change in move.changes)]])
+    return Table(header, [*rows, ["the move", *changes], *fixed])
 
 
 def _titled(name: str, side: "Side | None") -> str:
@@ -42,5 +50,5 @@ def _titled(name: str, side: "Side | None") -> str:
 def _cells(side: "Side") -> Iterator[str]:
     semantic, _, objective = side.layers
     yield (", ".join(side.causes) or "unexplained") if semantic is Verdict.MISMATCH else str(semantic)
-    yield "-" if side.k3 is None else f"k3 {number(side.k3.value)}"
-    yield "-" if objective is Verdict.NOT_TESTED else str(objective)
+    yield NOT_KNOWN if side.k3 is None else f"k3 {number(side.k3.value)}"
+    yield NOT_KNOWN if objective is Verdict.NOT_TESTED else str(objective)

@@ -64,8 +64,11 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         pinned = before.newest is not None and before.newest.is_devrelease
         today = before.oldest if pinned else f"before {before.newest}"
-        apart = f"it is {today} with vLLM {audit.before.version} ({before.until}), and {needed}"
-        message = f"No release of the framework goes with both: {apart}. Move it with vLLM, and read what it changes."
+        name = audit.config.framework
+        message = (
+            f"{name} is {today} with vLLM {audit.before.version} ({before.until}); vLLM {audit.after.version} needs "
+            f"{name} {after.oldest} or later ({after.because}). Move both together, and read what {name} changes."
+        )
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."
     yield RULE.finding(audit, Severity.WARNING, "framework", message, action=move)

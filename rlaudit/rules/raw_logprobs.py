@@ -59,7 +59,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.measured import measured
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 
-CONFIRM = Trial(("logprobs-mode",), look="alone it brings the mean ratio to 1")
+CONFIRM = Trial(("logprobs-mode",), look="processed logprobs alone bring the mean ratio to 1")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -132,11 +132,11 @@ def _measured_shift(audit: Audit) -> str:
     version, platform = audit.after.version, audit.after.machine.platform
     shift = _shift(version, platform) if platform != "cpu" else None
     if shift is not None:
-        return f". Measured with {version} {shift}"
+        return f". Raw ones of {version}, measured {shift}"
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
     shift = _shift(version, "cpu") if audit.after.value("model_runner") == "V1" else None
-    made_in = "" if platform == "cpu" else ", whose logprobs are made in vllm/v1/sample/sampler.py as on CUDA"
-    return "" if shift is None else f". Measured with the CPU build of {version}{made_in} {shift}"
+    same = "" if platform == "cpu" else " (the sampler is that of CUDA, vllm/v1/sample/sampler.py)"
+    return "" if shift is None else f". Raw ones of {version}, measured with its CPU build{same} {shift}"
 
 
 def _shift(version: Version, platform: str) -> str | None:

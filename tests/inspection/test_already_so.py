@@ -66,7 +66,7 @@ def reported(desk: Desk, output: str, *words: str) -> str:
 @pytest.mark.parametrize("output", ["text", "markdown", "html"])
 def test_what_the_move_brings_stands_before_what_is_so_today(desk: Desk, output: str) -> None:
     page, end = reported(desk, output), "<" if output == "html" else "\n"
-    parts = (f"What the move brings{end}", "Raw logprobs", f"So today already{end}", "Prefix caching is on.")
+    parts = (f"What the move brings{end}", "Raw logprobs", f"Today and after it{end}", "Prefix caching is on.")
     places = [page.rindex(part) for part in parts]
     assert places == sorted(places)
 
@@ -78,7 +78,7 @@ def test_formats_without_headings_say_at_each_finding_what_is_so_today(desk: Des
     assert {one["ruleId"]: one["properties"]["soToday"] for one in results} == findings
     for output in ("concise", "github", "junit"):
         lines = [line for line in reported(desk, output).splitlines() if "Prefix caching" in line or "Raw log" in line]
-        assert all(("So today already." in line) == ("Prefix caching" in line) for line in lines), lines
+        assert all(("Also today." in line) == ("Prefix caching" in line) for line in lines), lines
     desk.inspect("x.yaml", "--output", "json", migrate=False)
     assert not [one for one in json.loads(desk.out)["findings"] if "so_today" in one]
 
@@ -101,14 +101,14 @@ def test_the_first_screen_is_the_answer_and_a_layer_never_matches(desk: Desk) ->
     assert lines[2:5] == [
         "The move brings 1 error (toy-raw).",
         "What to set: logprobs_mode=processed_logprobs.",
-        "So today already: 1 warning, 1 note (toy-caching); for the first, set enable_prefix_caching=false.",
+        "Today and after it: 1 warning (toy-caching) and 1 note; set enable_prefix_caching=false.",
     ]
     rows = [" ".join(line.split()) for line in lines[5:9]]
     assert rows == [
         "1. semantic 2. inference path 3. objective",
         "today (0.8.5) 1 note 1 warning nothing found",
         "after (0.18.1) 1 error, 1 note 1 warning nothing found",
-        "the move changed nothing found nothing found",
+        "the move changed: 1 new no change found no change found",
     ]
     desk.inspect("x.yaml", "--select", "semantic")
     assert "not measured" in desk.out
@@ -120,9 +120,9 @@ def test_what_the_move_takes_away_is_a_change(tmp_path: Path, capsys: pytest.Cap
     words = ["inspect", str(path), "--from", "0.18.1", "--to", "0.10.2", "--select", "removed-flag"]
     run(words)
     text = capsys.readouterr().out
-    assert "The move brings nothing that a rule here finds. It ends removed-flag." in text
+    assert "The move brings nothing that a rule here finds. Gone with it: removed-flag." in text
     rows = [" ".join(line.split()) for line in text.splitlines()]
-    assert "the move not measured changed not measured" in rows
+    assert "the move not measured changed: 1 gone not measured" in rows
     run([*words, "--output", "json"])
     report: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert [(one["rule"], one["number"]) for one in report["inspection"]["gone"]] == [("removed-flag", 1)]

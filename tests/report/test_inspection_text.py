@@ -115,7 +115,7 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
     assert what[1:4] == [
         "  - Run it with --fix: reset and 1 note",
         "  - Take verl 0.9.0 or later: older",
-        "  - Decide top_k, top_p: moved",
+        "  - Decide the value of top_k, top_p: moved",
     ]
 
 

@@ -35,7 +35,7 @@ SEVERITIES = tuple(reversed(Severity))
 # In the order in which layers must be judged.
 LAYERS = (*Layer, None)
 # The findings of a move by `so_today`, and those of a config that does not move.
-_SPLIT = {"What the move brings": False, "So today already": True, "": None}
+_SPLIT = {"What the move brings": False, "Today and after it": True, "": None}
 ACTIONS, LOST = "What to do", "Written, and without effect"
 LAST_STEPS = ["step or batch", "process", "time", "requests", "tokens", "cached", ""]
 OUTCOMES = {

@@ -104,11 +104,12 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
         diff=options.diff,
         fix=options.fix,
     )
-    _check(options.paths, wishes, options.framework_source)
+    paths = options.paths or _project_here()
+    _check(paths, wishes, options.framework_source)
     rules, about_suppressions = selected(known_rules(), options.select or settings.get("select") or (), options.ignore)
     dialects = known_dialects(tuple(options.dialect))
     request = Request(
-        paths=tuple(options.paths),
+        paths=tuple(paths),
         context=Context(rules, dialects, machine, *sides, machine_known=platform is not None),
         about_suppressions=frozenset(about_suppressions),
         suppressions=settings.suppressions,
@@ -121,6 +122,14 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     return _run(request, wishes, bump)
 
 
+def _project_here() -> list[str]:
+    """Return the working directory if something in it pins vLLM: that is what to inspect where nothing is named."""
+    from rlaudit.pins.files import pin_files_in, pins_in, text_of
+
+    here = Path.cwd()
+    return ["."] if any(pins_in(kind, text_of(path)) for kind, path in pin_files_in(here)) else []
+
+
 def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
     from rlaudit.severity import Severity
 
@@ -129,7 +138,10 @@ def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
 
 def _check(paths: Sequence[str], wishes: _Wishes, framework_sources: Sequence[str]) -> None:
     if not paths:
-        raise UsageError("nothing to inspect was named", "rlaudit inspect CONFIG --from VERSION --to VERSION")
+        raise UsageError(
+            "nothing to inspect was named, and nothing here pins vLLM",
+            "rlaudit inspect CONFIG --from VERSION --to VERSION",
+        )
     for folder in framework_sources:
         if not Path(folder).is_dir():
             raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")

@@ -20,7 +20,12 @@ from rlaudit.write_atomically import write_atomically
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-HELP = "text, concise, markdown, html, json, sarif, junit or github, and :PATH; repeatable. Without a path: stdout."
+HELP = (
+    "text, concise, markdown, html, json, sarif, junit or github, and :PATH, or a path as report.html; repeatable. "
+    "Without a path: stdout."
+)
+# A file named so is in this format, without its name before it.
+ENDINGS = {".html": "html", ".md": "markdown", ".json": "json", ".sarif": "sarif", ".xml": "junit", ".txt": "text"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ def parse_outputs(wanted: Sequence[str] | None, verbose: bool = False) -> list[O
     names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
     outputs = []
     for text in wanted or ["text"]:
-        name, _, path = text.partition(":")
+        name, _, path = _with_format(text).partition(":")
         if name not in names:
             raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(names)}")
         report_format: ReportFormat = importlib.import_module(f"{formats.__name__}.{name}").FORMAT
@@ -49,6 +54,12 @@ def parse_outputs(wanted: Sequence[str] | None, verbose: bool = False) -> list[O
     if on_stdout and sys.stdout is None:
         raise UsageError("standard output is closed", "give the report a path: --output json:report.json")
     return outputs
+
+
+def _with_format(text: str) -> str:
+    """Return `html:report.html` for `report.html`, and anything else as it is."""
+    ending = Path(text).suffix
+    return f"{ENDINGS[ending]}:{text}" if ending in ENDINGS and ":" not in text else text
 
 
 def write_outputs(outputs: Sequence[Output], document: "Report") -> int:

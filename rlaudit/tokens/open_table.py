@@ -12,6 +12,7 @@ from rlaudit.errors import NotFinished, UsageError
 from rlaudit.remote_log import exists, files_below, is_file, is_remote, size_of
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
+from rlaudit.tokens.exports.csv_table import columns as csv_columns
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.json_lines import (
     BROKEN,
@@ -24,10 +25,10 @@ from rlaudit.tokens.json_lines import (
 from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.parquet import DAMAGED, MAGIC, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, PROMPT, RenamedColumns
+from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, RenamedColumns
 from rlaudit.tokens.token_batch import TokenBatch
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet")
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet", ".csv", ".tsv")
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 SPECIAL_FILES = {
@@ -99,12 +100,11 @@ def _renamed(path: Path, of_trainer: bool, renamed: RenamedColumns) -> tuple[Tok
     """Return a token table of one file, or of files alike, whose columns have other names."""
     files = (path,) if path.is_file() else tuple(sorted(_files(path), key=_natural))
     files = tuple(file for file in files if file.name.endswith(ENDINGS))
-    kinds = {columns_of(file) is None for file in files}
+    kinds = {_kind_of_table(file) for file in files}
     if len(kinds) != 1:
-        what = "files of several kinds" if files else "no Parquet or JSON lines"
+        what = "files of several kinds" if files else "no Parquet, CSV or JSON lines"
         raise UsageError(f"{path} holds {what}: --columns is for one table", "give the file itself")
-    lines = kinds.pop()
-    names = list(first_record(files[0])) if lines else columns_of(files[0]) or []
+    names = _names(files[0])
     renamed = renamed.of(names)
     columns = {PLURALS.get(name, name) for name in renamed.ours(names)}
     required = (*IDENTITY, "trainer_logprob" if of_trainer else "rollout_logprob")
@@ -114,8 +114,14 @@ def _renamed(path: Path, of_trainer: bool, renamed: RenamedColumns) -> tuple[Tok
             f"{files[0]}: nothing there is {' and nothing '.join(missing)}",
             f"name it with --columns THEIRS={missing[0]}; there are: {', '.join(names)}",
         )
-    export = all_exports()["token-table-jsonl" if lines else "token-table"]
-    return (TokenTable(path, export, files, Part(renamed=renamed)),)
+    return (TokenTable(path, all_exports()[kinds.pop()], files, Part(renamed=renamed)),)
+
+
+def _kind_of_table(file: Path) -> str:
+    """Return the name of the export that reads a token table, whatever its columns are called."""
+    if columns_of(file) is not None:
+        return "token-table"
+    return "token-table-csv" if csv_columns(file) else "token-table-jsonl"
 
 
 def _opened(path: Path, of_trainer: bool) -> tuple[TokenTable, ...]:
@@ -225,7 +231,7 @@ def _content(path: Path, of_trainer: bool) -> str:
     if names:
         missing = _missing(names, of_trainer)
         shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
-        elsewhere = f" (--columns COLUMN={PROMPT} if it has another name)" if PROMPT in missing else ""
+        elsewhere = f" (--columns COLUMN={missing[0]} if it has another name)" if missing else ""
         return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well{elsewhere}"
     if beginning(path).startswith(MAGIC):
         return ": it is Parquet without its end; was it still being written?"
@@ -241,7 +247,7 @@ def _renaming(path: Path, of_trainer: bool) -> str:
 
 
 def _names(path: Path) -> list[str]:
-    return columns_of(path) or list(first_record(path))
+    return columns_of(path) or csv_columns(path) or list(first_record(path))
 
 
 def _missing(names: Sequence[str], of_trainer: bool) -> list[str]:

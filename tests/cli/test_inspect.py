@@ -46,6 +46,17 @@ def test_the_exit_code_is_the_contracts(desk: Desk, text: str, options: list[str
     assert "Traceback" not in desk.err
 
 
+def test_a_project_that_pins_vllm_is_inspected_where_it_is_and_a_file_is_of_the_format_that_its_name_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "serve.sh").write_text("vllm serve m --logprobs-mode raw_logprobs\n")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "requirements.txt").write_text("vllm==0.10.2\n")
+    assert run(["inspect", "--to", "0.18.1", "--output", "report.html", "--output", "text"]) in {0, 1}
+    assert "serve.sh" in capsys.readouterr().out
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -4,7 +4,7 @@ The first line decides which of the two a file is; a line of the other kind is a
 prompt_token_ids, or prompt (a text) or messages (chat), on each line or in prompts.jsonl beside the table.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,17 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Read every column: JSON has to be parsed anyway."""
-    sequences = _sequences(path, faults, part.renamed)
+    sequences = sequences_of(json_lines(path, faults), path, faults, part.renamed)
     return batches_of((sequence for sequence in sequences if sequence is not None), prompts)
 
 
-def _sequences(path: Path, faults: Faults, renamed: RenamedColumns) -> Iterator[LoggedSequence | None]:
+def sequences_of(
+    lines: Iterable[tuple[int, Any]], path: Path, faults: Faults, renamed: RenamedColumns
+) -> Iterator[LoggedSequence | None]:
+    """Yield the sequences of numbered records, each of one token or of one sequence."""
     by_sequence: bool | None = None
     rows: list[tuple[int, Mapping[str, Any]]] = []
-    for line, written in json_lines(path, faults):
+    for line, written in lines:
         record = renamed.record(written) if renamed and isinstance(written, dict) else written
         key = _logprob_key(record) if isinstance(record, dict) else None
         if key is None or not set(IDENTITY) <= set(record):

@@ -30,6 +30,8 @@ app = typer.Typer(
 )
 
 TRAINER = "trainer"
+# Bytes whose place on disk is worth a word.
+NOTICED = 50_000_000
 
 Versions = Annotated[list[str], typer.Argument(help="vLLM releases such as 0.18.1, or the word trainer.")]
 SomeVersions = Annotated[list[str] | None, typer.Argument(help="vLLM releases; all that are built when none is named.")]
@@ -99,7 +101,7 @@ def doctor(
 
 @app.command()
 def remove(
-    versions: SomeVersions = None,
+    versions: Annotated[list[str] | None, typer.Argument(help="vLLM releases, or names that `list` prints.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Remove every environment.")] = False,
     unused: Annotated[
         float | None, typer.Option(metavar="DAYS", min=0, help="Remove those that no command used in so many days.")
@@ -116,8 +118,9 @@ def remove(
         matching = [spec.name for spec in specs if word in {spec.name, spec.version} or word == spec.package == TRAINER]
         names += matching or [word]
     for name in dict.fromkeys(names):
-        environments.remove(name)
-        answer(f"removed {name}")
+        freed = environments.remove(name)
+        stays = f"; {freed.shared / 1e9:.1f} GB stay in uv's cache (uv cache clean)" if freed.shared >= NOTICED else ""
+        answer(f"removed {name}: {freed.freed / 1e9:.1f} GB freed{stays}")
 
 
 def _environments_to_examine(versions: list[str], cpu: bool | None, python: list[str] | None) -> list[Environment]:

@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +116,15 @@ def unused_names(days: float) -> list[str]:
     return [name for name, state in states.items() if not state.exists() or state.stat().st_mtime <= oldest]
 
 
-def remove(name: str) -> None:
+@dataclass(frozen=True)
+class Freed:
+    """Bytes on disk that a removal gave back, and those that stay: of files that uv's cache, or another one, links."""
+
+    freed: int
+    shared: int
+
+
+def remove(name: str) -> Freed:
     """Delete an environment and leftovers of its builds. Raises UsageError if there are none."""
     home = root() / name
     if name not in all_names():
@@ -125,7 +133,19 @@ def remove(name: str) -> None:
     with _lock(home):
         # The state goes first: `locate` must never return half an environment.
         (home / STATE).unlink(missing_ok=True)
+        freed = _would_free(home)
         shutil.rmtree(home, ignore_errors=True)
+    return freed
+
+
+def _would_free(home: Path) -> Freed:
+    sizes = {True: 0, False: 0}
+    for folder, _, names in os.walk(home):
+        for name in names:
+            with suppress(OSError):
+                status = os.lstat(os.path.join(folder, name))
+                sizes[status.st_nlink == 1] += status.st_blocks * 512
+    return Freed(freed=sizes[True], shared=sizes[False])
 
 
 def _build_at(home: Path, spec: EnvironmentSpec, report: Callable[[str], None], uv: Uv) -> Environment:

@@ -153,7 +153,12 @@ def test_a_second_process_waits_for_the_build_and_uses_it(uv: Path, pipes: tuple
 
 def test_a_removed_environment_is_gone(uv: Path) -> None:
     environment.ensure(SPEC, lambda line: None, uv)
-    environment.remove(SPEC.name)
+    home = environment.root() / SPEC.name
+    (home / "own").write_bytes(b"x" * 8192)
+    (home / "linked").write_bytes(b"x" * 16384)
+    os.link(home / "linked", home.parent.parent / "as-in-the-cache-of-uv")
+    freed = environment.remove(SPEC.name)
+    assert freed.shared == 16384 and freed.freed >= 8192
     assert environment.all_names() == []
 
 

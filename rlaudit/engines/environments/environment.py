@@ -143,7 +143,7 @@ def _would_free(home: Path) -> Freed:
     for folder, _, names in os.walk(home):
         for name in names:
             with suppress(OSError):
-                status = os.lstat(os.path.join(folder, name))
+                status = Path(folder, name).lstat()
                 sizes[status.st_nlink == 1] += status.st_blocks * 512
     return Freed(freed=sizes[True], shared=sizes[False])
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlaudit.cli import where_cells_run as where
+from rlaudit.cli.completed_names import factors, one_of, recipes_and_files, releases
 from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import (
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
+RELEASES = one_of(releases)
+
+
 class Until(StrEnum):
     """What ends a run before its last arm."""
 
@@ -40,11 +44,19 @@ def ablate(
     recipe: Annotated[
         str,
         typer.Argument(
-            metavar="RECIPE", help="A recipe by name (v0-to-v1, quick, ...) or path, a rollout config, or a recording."
+            metavar="RECIPE",
+            help="A recipe by name (v0-to-v1, quick, ...) or path, a rollout config, or a recording.",
+            autocompletion=recipes_and_files,
         ),
     ],
-    from_: Annotated[str | None, typer.Option("--from", help="With a config: the vLLM that it runs on today.")] = None,
-    to: Annotated[str | None, typer.Option("--to", help="With a config or a recording: the vLLM to move to.")] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", help="With a config: the vLLM that it runs on today.", autocompletion=RELEASES),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="With a config or a recording: the vLLM to move to.", autocompletion=RELEASES),
+    ] = None,
     write_recipe: Annotated[
         Path | None, typer.Option(help="With a config: save what would be run as a recipe, and stop.")
     ] = None,
@@ -61,7 +73,11 @@ def ablate(
     ] = False,
     factor: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=LEVEL]", help="Try this factor, too (rlaudit list factors); repeatable."),
+        typer.Option(
+            metavar="NAME[=LEVEL]",
+            help="Try this factor, too (rlaudit list factors); repeatable.",
+            autocompletion=one_of(factors),
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Another model: a path or a hub id.")] = None,
     prompts: Annotated[str | None, typer.Option(help="Other prompts: a .txt or .jsonl file.")] = None,

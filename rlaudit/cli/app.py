@@ -7,6 +7,7 @@
 import os
 import sys
 from contextlib import suppress
+from typing import Any
 
 import rlaudit
 from rlaudit.cli.removed_options import refuse_removed
@@ -74,13 +75,21 @@ def _failed(error: Exception) -> int:
     if ours is not None:
         say(str(ours))
         return ours.exit_code
-    if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors know how to print themselves
-        try:
-            error.show()
-        except Exception:  # as with typer 0.15.0 and click 8.5
-            say(str(error))
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's errors of a command line
+        message: str = error.format_message()
+        if "\n" in message:  # the help, of a command that got no words
+            print(message, file=sys.stderr)
+        else:
+            say(_in_our_style(message, getattr(error, "ctx", None)))
         return UsageError.exit_code
     return _bug()
+
+
+def _in_our_style(message: str, context: Any) -> str:
+    """Return the message of an error of typer's as ours are."""
+    said = message.replace("Value error, ", "").rstrip(".")
+    command = getattr(context, "command_path", "rlaudit")
+    return str(UsageError(f"{said[:1].lower()}{said[1:]}", f"see: {command} --help"))
 
 
 def _bug() -> int:

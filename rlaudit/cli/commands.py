@@ -9,6 +9,8 @@ from typer.core import TyperGroup
 
 import rlaudit
 from rlaudit.cli.examples import FIRST_STEPS, epilog, unwrapped
+from rlaudit.did_you_mean import did_you_mean
+from rlaudit.errors import UsageError
 from rlaudit.standard_input import standard_input_as_file
 from rlaudit.standard_output import to_stdout
 
@@ -44,9 +46,10 @@ class _Commands(TyperGroup):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command, imported now; None if no command has that name."""
+        """Return the command, imported now. Raises UsageError, with the nearest, if no command has that name."""
         if cmd_name not in COMMANDS:
-            return None
+            way_out = did_you_mean(cmd_name, COMMANDS, "see: rlaudit --help")
+            raise UsageError(f"there is no command {cmd_name!r}", way_out)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         return typer.main.get_command(command if isinstance(command, typer.Typer) else _app_of(cmd_name, command))

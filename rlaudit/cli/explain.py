@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from rlaudit.cli.completed_names import one_of, pages
 from rlaudit.cli.pages import TOPICS, print_page
 
 
@@ -11,8 +12,9 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
+            autocompletion=one_of(pages),
             help="A rule, cause, test, framework, factor, metric or key of a training log; or a topic: "
-            f"{', '.join(TOPICS)}, dialects, recording; or a release, such as 0.26.0, or a move, such as 0.8.5..0.18.1."
+            f"{', '.join(TOPICS)}, dialects, recording; or a release, as 0.26.0, or a move, as 0.8.5..0.18.1.",
         ),
     ],
 ) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from rlaudit.cli.completed_names import Completed, formats, one_of, releases, rules
 from rlaudit.cli.inspect_arguments import arguments_parser
 
 
@@ -21,11 +22,23 @@ def _completable() -> Callable[..., None]:
     return inspected
 
 
+# By the name of an argument; those with choices complete these.
+NAMED = {"before": releases, "after": releases, "select": rules, "ignore": rules, "output": formats}
+
+
+def _names_of(action: argparse.Action) -> Completed | None:
+    names = (lambda: map(str, action.choices or ())) if action.choices else NAMED.get(action.dest)
+    return None if names is None else one_of(names)
+
+
 def _parameter(action: argparse.Action) -> inspect.Parameter:
     kind: Any = bool if action.nargs == 0 else str
+    names = _names_of(action)
     default: Any
     if action.option_strings:
-        default = typer.Option(False if kind is bool else None, *action.option_strings, help=action.help)
+        default = typer.Option(
+            False if kind is bool else None, *action.option_strings, help=action.help, autocompletion=names
+        )
     else:
         kind, default = list[str], typer.Argument(None, help=action.help)
     return inspect.Parameter(action.dest, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from rlaudit.cli.completed_names import formats, one_of
 from rlaudit.cli.inspect_arguments import FAIL_FOR_HELP
 from rlaudit.cli.output import HELP
 from rlaudit.errors import UsageError
@@ -34,7 +35,7 @@ Require = Annotated[
 ]
 FailOnMismatch = Annotated[FailOn, typer.Option(help="error: exit with 1 if a layer mismatches; never: do not.")]
 FailForWhat = Annotated[FailFor, typer.Option("--fail-for", help=FAIL_FOR_HELP)]
-Outputs = Annotated[list[str] | None, typer.Option(help=HELP)]
+Outputs = Annotated[list[str] | None, typer.Option(help=HELP, autocompletion=one_of(formats))]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 
 

@@ -32,10 +32,10 @@ def print_page(name: str) -> int:
             to_stdout(f"{page}\n")
             return 0
     otherwise = "see: rlaudit list rules, list factors; for the words of a report: rlaudit explain reading"
-    raise UsageError(f"nothing is called {name!r}", did_you_mean(name, _names(), otherwise))
+    raise UsageError(f"nothing is called {name!r}", did_you_mean(name, all_names(), otherwise))
 
 
-def _names() -> set[str]:
+def all_names() -> set[str]:
     """Return every name that has a page."""
     from rlaudit.curves.metric_translation import logged_quantities
     from rlaudit.inspection.read_configs import known_dialects

@@ -152,6 +152,11 @@ def names_recipe(name: str) -> bool:
     return name in _recipes_by_name() and not Path(name).exists()
 
 
+def recipe_names() -> list[str]:
+    """Return the names of the shipped recipes."""
+    return list(_recipes_by_name())
+
+
 def _recipes_by_name() -> dict[str, Path]:
     return {path.stem: path for folder in recipe_folders() for path in sorted(folder.glob("*.yaml"))}
 

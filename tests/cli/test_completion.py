@@ -23,6 +23,14 @@ def completed(words, place, monkeypatch, capsys):
         ("rlaudit record --pro", 2, {"--prompts"}),
         ("rlaudit engines ", 2, {"build", "list", "doctor", "remove"}),
         ("rlaudit list rec", 2, {"recipes", "recipe-keys"}),
+        ("rlaudit explain raw", 2, {"raw-logprobs"}),
+        ("rlaudit explain 0.18", 2, {"0.18.0", "0.18.1"}),
+        ("rlaudit ablate v0-", 2, {"v0-to-v1"}),
+        ("rlaudit ablate x.yaml --factor fp32", 4, {"fp32-head"}),
+        ("rlaudit compare t --output ma", 4, {"markdown"}),
+        ("rlaudit inspect --select raw", 3, {"raw-logprobs"}),
+        ("rlaudit inspect --to 0.20.", 3, {"0.20.0", "0.20.1", "0.20.2"}),
+        ("rlaudit inspect --fail-for m", 3, {"move"}),
     ],
 )
 def test_commands_options_and_words_are_completed(words, place, offered, monkeypatch, capsys):

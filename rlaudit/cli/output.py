@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 HELP = (
-    "text, concise, markdown, html, json, sarif, junit or github, and :PATH, or a path as report.html; repeatable. "
-    "Without a path: stdout."
+    "text, concise, markdown, html, json, sarif, junit, github or gitlab, and :PATH, or a path as report.html; "
+    "repeatable. Without a path: stdout."
 )
 # A file named so is in this format, without its name before it.
 ENDINGS = {".html": "html", ".md": "markdown", ".json": "json", ".sarif": "sarif", ".xml": "junit", ".txt": "text"}

@@ -101,7 +101,10 @@ def test_a_recipe_that_does_not_exist_names_the_nearest_one(laboratory: Laborato
 @pytest.mark.parametrize(
     ("outputs", "says"),
     [
-        (["jsn"], "unknown output format 'jsn' there are: concise, github, html, json, junit, markdown, sarif, text"),
+        (
+            ["jsn"],
+            "unknown output format 'jsn' there are: concise, github, gitlab, html, json, junit, markdown, sarif, text",
+        ),
         (["text", "json"], "only one report can go to stdout"),
     ],
 )

@@ -13,7 +13,7 @@ from toy_dialect import PLAIN, Desk
 
 from rlaudit.discover import discover
 from rlaudit.rendering import formats
-from rlaudit.rendering.formats import concise, github, junit, markdown, sarif, text
+from rlaudit.rendering.formats import concise, github, gitlab, junit, markdown, sarif, text
 from rlaudit.rendering.markdown_escaped import escaped
 from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.report.report import Report
@@ -40,6 +40,14 @@ def document(*findings: dict[str, Any]) -> Report:
     return records({**empty("inspect", 1), "findings": list(findings), "configs": [], "inspection": about})
 
 
+def test_gitlab_gets_an_issue_for_each_finding_and_none_has_the_fingerprint_of_another():
+    twice = document(finding("a"), finding("a"), finding("b", None, severity="note", fingerprint=None))
+    issues = json.loads(gitlab.render(twice, None))
+    assert [issue["severity"] for issue in issues] == ["major", "major", "info"]
+    assert [issue["location"]["path"] for issue in issues] == ["x.yaml", "x.yaml", "."]
+    assert len({issue["fingerprint"] for issue in issues}) == 3
+
+
 def undo(escaped: str) -> str:
     """As the runner of GitHub Actions does."""
     for sign, instead in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
@@ -58,6 +66,7 @@ def test_whatever_a_config_says_each_format_stays_what_it_is(seed: int) -> None:
     commands = github.render(one, None)
     assert commands.count("\n") == 1
     assert COMMAND.fullmatch(commands.strip("\n"))
+    assert [issue["description"] for issue in json.loads(gitlab.render(one, None))] == [message]
     assert concise.render(one, None).count("\n") == 1
     root = ElementTree.fromstring(junit.render(one, None).encode("utf-8"))
     assert len(root.findall("testsuite/testcase/failure")) == 1

@@ -103,7 +103,7 @@ def test_a_recipe_that_does_not_exist_names_the_nearest_one(laboratory: Laborato
     [
         (
             ["jsn"],
-            "unknown output format 'jsn' there are: concise, github, gitlab, html, json, junit, markdown, sarif, text",
+            "unknown output format 'jsn' there are: concise, github, gitlab, html, json, junit, markdown, sarif, te",
         ),
         (["text", "json"], "only one report can go to stdout"),
     ],

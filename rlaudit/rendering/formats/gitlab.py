@@ -32,7 +32,7 @@ def render(report: "Report", width: int | None) -> str:
         again = seen[issue["fingerprint"]]
         seen[issue["fingerprint"]] += 1
         issue["fingerprint"] += f"-{again}" if again else ""
-    return json.dumps(issues, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(issues, indent=1) + "\n"
 
 
 def _issue(finding: "Finding") -> dict[str, Any]:
@@ -45,7 +45,7 @@ def _entry(message: str, rule: str, severity: str, path: str | None, line: int |
     return {
         "description": message,
         "check_name": rule,
-        "fingerprint": hashlib.sha256(f"{rule}\0{path}\0{message}".encode()).hexdigest()[:32],
+        "fingerprint": hashlib.sha256(f"{rule}\0{path}\0{message}".encode(errors="surrogatepass")).hexdigest()[:32],
         "severity": severity,
         "location": {"path": path or ".", "lines": {"begin": line or 1}},
     }

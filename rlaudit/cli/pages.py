@@ -148,9 +148,9 @@ def _about_cause(name: str) -> str | None:
             f"Columns:  {', '.join(needs or ()) or 'none beyond the logprobs'}",
             f"At least: {least.prompts} prompts, {least.sequences} sequences and {least.tokens} tokens, because "
             f"{least.because}",
-            f"Refuted:  by {falsifier}",
+            f"Wrong if: {falsifier}",
             f"Next:     {following}",
-            f"Removed:  {f'by the factor {factor}' if factor else 'by no factor'} of rlaudit ablate",
+            f"Try:      {f'rlaudit ablate CONFIG --factor {factor}' if factor else 'no factor of rlaudit ablate'}",
         ]
     )
 

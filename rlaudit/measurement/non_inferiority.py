@@ -85,7 +85,7 @@ def non_inferiority(
     Raises ValueError unless floor > 0.
     """
     if not floor > 0:
-        raise ValueError(f"the floor of a non-inferiority margin must be above 0: found {floor}")
+        raise ValueError(f"the k3 that does not matter must be above 0: found {floor}")
     both = side_by_side(candidate, reference, metric, FEWEST_CLUSTERS)
 
     def log_used_of(sums: Floats) -> Floats:

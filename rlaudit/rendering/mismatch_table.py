@@ -61,7 +61,7 @@ class Row:
     name: str
     value: float | None
     interval: str
-    noise: str  # the noise floor in words that fit a cell, empty if the report has none
+    noise: str  # the noise of repeats in words that fit a cell, empty if the report has none
 
 
 def rendered(wanted: MismatchTable, report: "Report") -> str:
@@ -71,14 +71,14 @@ def rendered(wanted: MismatchTable, report: "Report") -> str:
         names = " or ".join(bar.metric for bar in wanted.bars)
         raise NotFinished(f"this report has no {names}", "rlaudit ablate, compare or curves measure it")
     parts = [_part(bar, rows) for bar, rows in rows_of.items() if rows]
-    parts += [escaped(f"Noise floor of block {name}: {why}.") for name, why in _floors(report).items()]
+    parts += [escaped(f"Noise of repeats in block {name}: {why}.") for name, why in _floors(report).items()]
     parts.append(escaped(" ".join([wanted.asks, *_missing_steps(report, wanted)])))
     return "\n\n".join(parts) + "\n"
 
 
 def _part(bar: Bar, rows: list[Row]) -> str:
     share = "share of the room" if bar.least else "ratio"
-    header = ["", bar.called, "threshold", share, "95 % interval", "noise floor", ""]
+    header = ["", bar.called, "threshold", share, "95 % interval", "noise of repeats", ""]
     cells = []
     for row in rows:
         # If parity is 1 and not 0, what counts is how much of the room above it is used.

@@ -64,8 +64,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         pinned = before.newest is not None and before.newest.is_devrelease
         today = before.oldest if pinned else f"before {before.newest}"
-        apart = f"it is {today} with vLLM {audit.before.version} ({before.until}), and {needed}"
-        message = f"No release of the framework goes with both: {apart}. Move it with vLLM, and read what it changes."
+        apart = f"{today} runs vLLM {audit.before.version} ({before.until}), {needed}"
+        message = f"The framework must move with vLLM: {apart}. Read what it changes."
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."
     yield RULE.finding(audit, Severity.WARNING, "framework", message, action=move)

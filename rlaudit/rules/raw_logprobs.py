@@ -133,10 +133,10 @@ def _measured_shift(audit: Audit) -> str:
     shift = _shift(version, platform) if platform != "cpu" else None
     if shift is not None:
         return f". Measured with {version} {shift}"
-    # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
+    # Runner V2 of CUDA has another sampler (vllm/v1/worker/gpu/sample).
     shift = _shift(version, "cpu") if audit.after.value("model_runner") == "V1" else None
-    made_in = "" if platform == "cpu" else ", whose logprobs are made in vllm/v1/sample/sampler.py as on CUDA"
-    return "" if shift is None else f". Measured with the CPU build of {version}{made_in} {shift}"
+    made_in = "" if platform == "cpu" else " (same sampler file as on CUDA)"
+    return "" if shift is None else f". Measured on a CPU build of {version}{made_in}, {shift}"
 
 
 def _shift(version: Version, platform: str) -> str | None:

@@ -109,7 +109,7 @@ def _advisories(report: "Report") -> list[Block]:
         for move in holders
         if (names := [defect.name for defect in report["bump"].advisories if defect not in met and defect.move == move])
     ]
-    return [*blocks, *([Lines(others, "That no config here can meet")] if others else [])]
+    return [*blocks, *([Lines(others, "Not reachable from any config here")] if others else [])]
 
 
 def _met(defect: "CrossedDefect") -> str:

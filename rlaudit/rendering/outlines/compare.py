@@ -80,7 +80,7 @@ def versions_of(table: Compared) -> list[Table]:
             str(version.version),
             str(version.tokens),
             *(number(getattr(version, name)) for name in ("mean_abs_log_ratio", "k2")),
-            f"{version.rounded_away / version.changed:.1%} of {version.changed}" if version.changed else "-",
+            f"{100 * (version.rounded_away / version.changed):.1f} % of {version.changed}" if version.changed else "-",
             number(version.apart),
         ]
         for version in _spread(table.versions or ())
@@ -105,7 +105,7 @@ def _about(table: Compared) -> list[str]:
     data = table.data
     if data is not None:
         given = data.sequences + data.sequences_left_out
-        share = f"{1 - data.left_out:.1%} of the data"
+        share = f"{100 * (1 - data.left_out):.1f} % of the data"
         lines.append(f"figures rest on {data.sequences} of {given} sequences, {share}")
     return [*lines, *table.alignment.messages]
 

@@ -33,7 +33,7 @@ STALE = {
     Verdict.INCONCLUSIVE: "unclear",
     Verdict.NOT_TESTED: "not tested",
 }
-SEQUENCES = "Sequences of calls (k3 in nats; excess: k3 of new requests above that with an empty cache)"
+SEQUENCES = "Sequences of calls (k3 in nats; added: k3 of new requests beyond that with an empty cache)"
 CLEAN = {True: "yes", False: "no", None: ""}
 ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
 
@@ -87,7 +87,7 @@ def _cost(report: "Report") -> str:
 
 def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
     """Return the matrix: after each sequence of calls, what became of requests and which weights tokens came from."""
-    rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "excess k3", "flights after", "clean"]]
+    rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "added k3", "flights after", "clean"]]
     for case in cases:
         if case.kind not in OF_MATRIX:
             continue

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TITLE = "Effects of the factors"
 CAPTION = (
     "Difference in {metric}, paired by prompt, with its 95 % interval. Filled: the factor set first, on the candidate "
-    "as it is. Hollow: left out last, of the parity settings. Shaded: the noise floor."
+    "as it is. Hollow: left out last, of the parity settings. Shaded: the noise of repeats."
 )
 COLOURS: Mapping[str, str] = {
     EffectVerdict.REMOVES: OTHER,

@@ -319,11 +319,11 @@ def _which(names: Sequence[str], *, left: bool) -> str:
 def _effect_line(effect: Effect) -> str:
     text = f"{effect.factor}={effect.level}: {effect.verdict}"
     if effect.first is not None:
-        text += f"; first effect on k2 {figure(effect.first.difference, effect.first.low, effect.first.high)}"
+        text += f"; k2 alone {figure(effect.first.difference, effect.first.low, effect.first.high)}"
     if effect.last is not None:
-        text += f", last {figure(effect.last.difference, effect.last.low, effect.last.high)}"
+        text += f", left out of parity {figure(effect.last.difference, effect.last.low, effect.last.high)}"
     if effect.interacts:
-        text += ", the two disagree: it interacts with another factor"
+        text += "; they disagree: it interacts with another factor"
     return text if effect.first is not None else f"{text} ({effect.because})"
 
 

@@ -12,6 +12,7 @@ from rlaudit.audit.finding import Finding, Fix
 from rlaudit.audit.trial import Trial
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
+from rlaudit.counted import counted
 from rlaudit.documents.setting_rows import setting_rows
 from rlaudit.inspection.fingerprint import fingerprint, relative_to
 from rlaudit.inspection.inspect import Inspection, shown_path
@@ -313,7 +314,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
     lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)
     if inspection.others:
-        lines.append(f"{inspection.others} files of kinds that configs are not written in")
+        lines.append(f"{counted(inspection.others, 'file')} of kinds that configs are not written in")
     ran = [config for file, config in configs if _ran_on_both_sides(file, config)]
     if ran:
         weights_were_read = all(isinstance(config.audit.config.facts.weight_faults, list) for config in ran)

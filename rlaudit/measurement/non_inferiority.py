@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.arrays import Floats
+from rlaudit.counted import counted
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import judge, side_by_side
 from rlaudit.measurement.measure import Tally
@@ -121,4 +122,4 @@ def non_inferiority(
 
 def _too_few(clusters: int) -> str | None:
     """Say that the prompts are too few, if they are. Unpaired arms fill twice as many rows as either has prompts."""
-    return f"{clusters} prompts, below {FEWEST_CLUSTERS}" if clusters < FEWEST_CLUSTERS else None
+    return f"{counted(clusters, 'prompt')}, below {FEWEST_CLUSTERS}" if clusters < FEWEST_CLUSTERS else None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlaudit.counted import counted
 from rlaudit.errors import NotFinished
 from rlaudit.rendering.markdown_escaped import escaped, table
 
@@ -128,7 +129,9 @@ def _step_rows(metric: "CurveMetric", steps: int | None) -> Iterator[Row]:
 def _measured(name: str, measured: "Measurement", noise: str) -> Row:
     has_interval = measured.low is not None and measured.high is not None
     sign = "" if measured.reliable else " ?"
-    interval = f"{measured.low:.4g} to {measured.high:.4g}{sign}, {measured.tokens} tokens" if has_interval else "-"
+    interval = (
+        f"{measured.low:.4g} to {measured.high:.4g}{sign}, {counted(measured.tokens, 'token')}" if has_interval else "-"
+    )
     return Row(name, measured.value, interval, noise)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.counted import counted
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.replay import Replay
 from rlaudit.measurement.prompt_logprobs import holds_temperature
@@ -130,7 +131,7 @@ def _title(report: "Report") -> str:
 def _facts(report: "Report") -> list[str]:
     arms = report["arms"]
     tokens = sum(arm.measurements["k3"].tokens for arm in arms if "k3" in arm.measurements)
-    return [f"{len(arms)} arms", f"{tokens} tokens"] if arms else []
+    return [f"{counted(len(arms), 'arm')}", f"{counted(tokens, 'token')}"] if arms else []
 
 
 def _arms(report: "Report", block: str) -> list[Block]:
@@ -169,7 +170,7 @@ def _replays(report: "Report") -> list[Block]:
         title = f"Recorded tokens, replayed in {block.name} (95 % intervals over prompts)"
         shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))
         differing = [f"{name}: recorded {before}, replayed {now}" for name, (before, now) in replay.differing.items()]
-        missing = [f"{name}: {count} tokens not reported" for name, count in replay.not_reported.items()]
+        missing = [f"{name}: {counted(count, 'token')} not reported" for name, count in replay.not_reported.items()]
         shown.append(Lines([replay.because, *_coverage(replay), *differing, *missing]))
     return shown
 
@@ -276,8 +277,9 @@ def _how_sure(report: "Report") -> str:
     unmeasured = len(report["arms"]) - len(measured)
     missing = f"; arms without a figure: {unmeasured}" if unmeasured else ""
     return (
-        f"how sure: {tokens} tokens in {sequences} sequences of {len(measured)} arms, 95 % intervals over prompts, "
-        f"effects paired by prompt{missing}; {len(report['not_seen'])} things were not seen (listed above)"
+        f"how sure: {counted(tokens, 'token')} in {counted(sequences, 'sequence')} of {counted(len(measured), 'arm')}, "
+        f"95 % intervals over prompts, effects paired by prompt{missing}; {counted(len(report['not_seen']), 'thing')} "
+        "not seen (listed above)"
     )
 
 

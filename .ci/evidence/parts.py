@@ -61,7 +61,7 @@ def _of_targets(targets: tuple[Target, ...]) -> Found:
 
 def honest_tables(tables: int = 200) -> Found:
     """Return how many tables with which nothing is wrong get a cause."""
-    wrong = sum(bool(honest_nulls.convicted(number, 0)[3]) for number in range(tables))
+    wrong = sum(bool(honest_nulls.with_a_cause(number, 0)[3]) for number in range(tables))
     return Found(wrong <= honest_nulls.MOST_WRONG * tables, [f"honest tables that get a cause: {wrong} of {tables}"])
 
 

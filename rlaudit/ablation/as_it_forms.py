@@ -10,7 +10,7 @@ from rlaudit.layers import Judgement, Layer, Verdict, untested
 from rlaudit.report.figures import TELLING, TITLES
 from rlaudit.statistics.estimate import figure
 
-WITHOUT_REFERENCE = "the reference, by which distance is judged, is to come"
+WITHOUT_REFERENCE = "waits for the reference"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def so_far(run: FinishedRun, planned: Plan) -> SoFar:
 
     Once the arms that decide have ended, the run is settled if the first layer that is not clean is a mismatch whose
     cause an arm has removed: further arms only name further causes, and the layers after it are judged once it is
-    mended. It is also settled if a replay does not reproduce the recorded run: then no arm is judged.
+    fixed. It is also settled if a replay does not reproduce the recorded run: then no arm is judged.
     """
     diagnosis = diagnose(run)
     decided = all((arm.block, arm.name) in run.arms for arm in planned.blocks[0].deciding)
@@ -69,9 +69,9 @@ def _verdict_line(judgement: Judgement) -> str:
 
 def _open_line(judgement: Judgement, run: FinishedRun, planned: Plan) -> str:
     if judgement.verdict is Verdict.MISMATCH:
-        return "stands: arms to come can only name further causes"
+        return "final: further arms can only name further causes"
     if not judgement.verdict.passes:
         return f"open: {judgement.because}"
     begun = {block.name for block in run.plan.blocks}
     to_come = [block.name for block in planned.moves if block.name not in begun]
-    return f"stands, but for block {', '.join(to_come)}" if to_come else "stands, but for the noise of repeats to come"
+    return f"final, except for block {', '.join(to_come)}" if to_come else "final, except for the noise of repeats"

@@ -277,7 +277,7 @@ NAMED: Mapping[str, Condition] = {
     "head-dtype-requested": Condition(
         "hf_overrides asks for a head dtype", lambda side: requested_head_dtype(side) is not None
     ),
-    "batch-invariance": Condition("batch invariance is asked for", asks_for_batch_invariance),
+    "batch-invariance": Condition("batch invariance is requested", asks_for_batch_invariance),
     "filtered": Condition("top-k or top-p is set", lambda side: bool({"top_k", "top_p"} & set(filters(side)))),
     "penalised": Condition("a penalty is set", lambda side: bool(penalties(side))),
     "updated": Condition("weights are updated", _updated),

@@ -1,1 +1,1 @@
-"""Which causes do these tokens convict, and how much stays unexplained?"""
+"""Which causes do these tokens show, and how much stays unexplained?"""

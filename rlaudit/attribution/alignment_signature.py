@@ -25,7 +25,8 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
         return NotTested("alignment was not looked at")
     count, large = report.count_of(kind), report.more_than_chance(kind)
     low, high = proportion_interval(count, report.sequences)
-    share = f" (a share of {count / max(report.sequences, 1):.2%} [{low:.2%}, {high:.2%}] of all sequences)"
+    value = 100 * count / max(report.sequences, 1)
+    share = f" ({value:.2f} % [{100 * low:.2f} %, {100 * high:.2f} %] of all sequences)"
     return Signature(
         p_value=max(report.chance_of(kind), math.ulp(0.0)),
         effect=count / max(report.sequences, 1),

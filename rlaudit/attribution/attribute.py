@@ -1,15 +1,15 @@
-"""Which causes do these tokens convict, and how much stays unexplained? The decision procedure, in its fixed order.
+"""Which causes do these tokens show, and how much stays unexplained? The decision procedure, in its fixed order.
 
-    alignment        tokens that are not the same on both sides, or that no sampler reported, convict that and nothing
+    alignment        tokens that are not the same on both sides, or that no sampler reported, show that and nothing
                      else: what follows would be figures of it
     semantics        the meaning of the logprobs; what follows is judged on what the right meaning leaves
-    inference path   only where the rest is surely above the noise floor; all covariates at once (`excess.py`), Holm
+    inference path   only where the rest is surely above the noise; all covariates at once (`excess.py`), Holm
                      over the tests that could be made
     the rest         "unexplained residual: x % of k2"
 
 A cause is named by a signature that is significant and large, unless something else that leaves it (its `rivals`)
 fits: then what fits is listed, with what settles it. Several may be named; none has to. A cause whose columns are
-missing is neither named nor excluded, and the column is named instead. Logs convict by signature only: the next
+missing is neither named nor excluded, and the column is named instead. Logs show a signature only: the next
 experiment of each cause says what would settle it.
 """
 
@@ -41,14 +41,14 @@ ALPHA = 5e-3
 TIMES_FLOOR = 1.5
 # The floor is one side's rounding, a comparison has that of both.
 PARITY_TIMES_FLOOR = 2.0
-# Where no floor was measured: what honest, dense models stay below (metrics of ten frameworks agree on it), and above
+# Where no floor was measured: what healthy, dense models stay below (metrics of ten frameworks agree on it), and above
 # which signatures were tried.
 DEFAULT_MARGIN = 1e-3
 
 
 @dataclass(frozen=True)
 class NamedCause:
-    """A cause that was convicted."""
+    """A cause that was named."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ class NamedCause:
 
 
 def because_of(named: Sequence[NamedCause]) -> str:
-    """Say in one sentence what convicts the causes. A single cause is not named: the verdict above has its name."""
+    """Say in one sentence what shows the causes. A single cause is not named: the verdict above has its name."""
     if len(named) == 1:
         return named[0].signature.because
     return "; ".join(f"{cause.name}: {cause.signature.because}" for cause in named)
@@ -96,8 +96,8 @@ class Grounds(StrEnum):
     NO_TOKENS = "there are no tokens"
     NAMED = "a signature names a cause"
     MEANING = "the logprobs mean something else"
-    LEANING = "a cause would be named with some prompts left out"
-    ONE_SEQUENCE = "one sequence has no error"
+    LEANING = "a few prompts decide whether a cause is named"
+    ONE_SEQUENCE = "one sequence has no interval"
     WITHIN = "nothing is named and k2 is surely within the margin"
     ABOVE = "nothing is named and k2 is surely above the margin"
     OPEN = "k2 is neither"
@@ -109,13 +109,13 @@ class Grounds(StrEnum):
             return Verdict.NOT_TESTED
         if self is Grounds.WITHIN:
             return Verdict.MATCH
-        convicts = self in {Grounds.NAMED, Grounds.MEANING, Grounds.ABOVE}
-        return Verdict.MISMATCH if convicts else Verdict.INCONCLUSIVE
+        differs = self in {Grounds.NAMED, Grounds.MEANING, Grounds.ABOVE}
+        return Verdict.MISMATCH if differs else Verdict.INCONCLUSIVE
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """What was convicted, and what was not."""
+    """What was named, and what was not."""
 
     grounds: Grounds
     # Found from scores, if the trainer scored the tokens.
@@ -147,7 +147,7 @@ class Attribution:
         """The grounds and their figures in a sentence."""
         words = [self._reason()]
         if self.unexplained is not None:
-            words.append(f"unexplained residual: {self.unexplained:.0%} of the excess k2")
+            words.append(f"unexplained: {100 * self.unexplained:.0f} % of the k2 to explain")
         if self.fits:
             words.append(f"what fits: {' or '.join(self.fits)}")
         return "; ".join(words)
@@ -158,10 +158,9 @@ class Attribution:
         if self.grounds is Grounds.MEANING and self.meaning is not None:
             return conclusion_of(self.meaning).because
         k2, margin = f"k2 {self.k2:.2g} [{self.k2_low:.2g}, {self.k2_high:.2g}]", f"{self.margin:.2g} nats^2"
-        lean = "would be named if some prompts were left out, and not with all of them: more prompts decide"
         return {
-            Grounds.LEANING: f"{' and '.join(self.leaning)} {lean}",
-            Grounds.ONE_SEQUENCE: f"k2 {self.k2:.2g} nats^2 of one sequence, which has no error",
+            Grounds.LEANING: f"a few prompts decide whether {' and '.join(self.leaning)} is named: take more prompts",
+            Grounds.ONE_SEQUENCE: f"k2 {self.k2:.2g} nats^2 of one sequence, which has no interval",
             Grounds.WITHIN: f"{k2} is within {margin}",
             Grounds.ABOVE: f"{k2} is above {margin}, and no signature names a cause",
             Grounds.OPEN: f"{k2} against {margin}",
@@ -169,7 +168,7 @@ class Attribution:
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of the causes that were convicted."""
+        """Names of the causes that were named."""
         return frozenset(cause.name for cause in self.named)
 
     @property
@@ -183,7 +182,7 @@ class Attribution:
         return tuple(dict.fromkeys(step for cause in self.ambiguous for step in cause.tells))
 
     def named_of(self, layer: Layer) -> tuple[NamedCause, ...]:
-        """Return the causes of a layer that were convicted."""
+        """Return the named causes of a layer."""
         return tuple(cause for cause in self.named if cause.layer is layer)
 
     def leaning_of(self, layer: Layer) -> tuple[str, ...]:
@@ -222,11 +221,11 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     if not evidence.tokens:
         case.leave("there are no tokens")
         return case.attribution(margin, unexplained=None)
-    if case.convict(Stage.ALIGNMENT):
+    if case.name_causes(Stage.ALIGNMENT):
         case.leave("the two sides are not of the same sampled tokens: nothing is measured on them")
         return case.attribution(margin, unexplained=None)
     corrected = evidence.meaning is not None
-    if case.convict(Stage.MEANING) and not corrected:
+    if case.name_causes(Stage.MEANING) and not corrected:
         case.leave("the meaning comes first, and without scores the log ratio cannot be corrected for it")
         return case.attribution(margin, unexplained=None)
     if constant_shift(evidence) is not None:
@@ -235,9 +234,9 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     case.fit()
     least = TIMES_FLOOR * floor if floor is not None else margin
     if case.excess.k2_low <= least:
-        case.leave(f"k2 {case.excess.k2:.2g} is not surely above {least:.2g} nats^2: nothing to explain")
+        case.leave(f"k2 {case.excess.k2:.2g} is too small to look for causes: not surely above {least:.2g} nats^2")
         return case.attribution(margin, unexplained=None)
-    case.convict(Stage.EXCESS)
+    case.name_causes(Stage.EXCESS)
     return case.attribution(margin, unexplained=case.unexplained())
 
 
@@ -261,7 +260,7 @@ class _Case:
         assert self.evidence.excess is not None
         return self.evidence.excess
 
-    def convict(self, stage: Stage) -> bool:
+    def name_causes(self, stage: Stage) -> bool:
         """Test the causes of a stage and return whether any was named.
 
         Causes of meaning and alignment are corrected for their number already.

@@ -1,4 +1,4 @@
-"""What a cause of mismatch is: a signature in the data, the columns it needs, what would refute it."""
+"""What a cause of mismatch is: a signature in the data, the columns it needs, when it is wrong."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class Cause:
     least: LeastData
     # For a cause of meaning by logs alone: scores, if there are any, decide in `semantic_signatures.py`.
     signature: Callable[[TokenEvidence], Outcome]
-    # What would refute it.
+    # When it is wrong, after "wrong if:".
     falsifier: str
     # The experiment that settles it.
     next: str

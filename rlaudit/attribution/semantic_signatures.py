@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from rlaudit.attribution.cause import LEAST_SHARE, Signature
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, PENALTIES
-from rlaudit.meaning.honesty import GREEDY_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.log_statistics import first_choice_excess, seen_shift, temperature_ratio
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
 from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.meaning.token_tests import GREEDY_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.words import conclusion_of
 from rlaudit.statistics.estimate import Estimate
 from rlaudit.statistics.resample import chance_above, standard_score
@@ -49,7 +49,7 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
     if meaning.kind is Kind.TRAINER:
         return SemanticNames(by_report=_of_parameters(meaning.theta_report.differences(train, tolerance=0.0)))
     hidden = frozenset({HIDDEN_TRUNCATION}) if figures.cut else frozenset()
-    if meaning.kind.dishonest:
+    if meaning.kind.misreports:
         beyond = sample.filtered and not train.filtered and not meaning.theta_report.filtered
         beyond = beyond and figures.sample.differs
         return SemanticNames(frozenset({RAW_LOGPROBS}), hidden if beyond else frozenset())
@@ -118,19 +118,19 @@ def logged_signature(estimate: Estimate, what: str, named: bool, because: str, l
     return Signature(estimate.p_value, estimate.value, estimate.low, estimate.high, what, named, because, leans=leans)
 
 
-def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature | None:
+def temperature_signature(evidence: TokenEvidence, of_report: bool) -> Signature | None:
     """Return whether the temperatures of both sides differ, and by whose fault.
 
     None without top logprobs of both, and if a penalty or a bias that the trainer lacks moves them as well.
-    dishonest: whether to test for rollouts that report another temperature than they sample at, or for a trainer that
+    of_report: whether to test for rollouts that report another temperature than they sample at, or for a trainer that
     recomputes at another one than rollouts report.
     """
     factor = temperature_ratio(evidence)
     if factor is None or _moved_by_others(evidence):
         return None
     reported, trainer = _temperatures(evidence, factor.value)
-    honest = _alike(reported, evidence.sampling.temperature)
-    named = factor.convicts(TEMPERATURE_EFFECT, null=1.0) and honest != dishonest
+    fits_request = _alike(reported, evidence.sampling.temperature)
+    named = factor.shows(TEMPERATURE_EFFECT, null=1.0) and fits_request != of_report
     leans = factor.leans(TEMPERATURE_EFFECT, null=1.0)
     because = (
         f"top logprobs of both sides differ by the factor {factor.value:.3f} [{factor.low:.3f}, {factor.high:.3f}]: "
@@ -145,14 +145,14 @@ def _moved_by_others(evidence: TokenEvidence) -> bool:
     if any(getattr(requested, name) != getattr(trainer, name) for name in (*PENALTIES, "logit_bias")):
         return True
     seen = seen_shift(evidence)
-    return seen is not None and seen.shift.convicts(LEAST_SHIFT) and seen.shift.value > 0 and seen.share >= LEAST_SHARE
+    return seen is not None and seen.shift.shows(LEAST_SHIFT) and seen.shift.value > 0 and seen.share >= LEAST_SHARE
 
 
 def _temperatures(evidence: TokenEvidence, factor: float) -> tuple[float, float]:
     """Return (reported, trainer): their quotient is `factor`, and one of them is what it was taken to be.
 
     A side that is off has most likely left the temperature out, which tells the two sides apart unless both fit. If
-    neither does, the engine's first choices show whether its report is honest.
+    neither does, the engine's first choices show whether its report fits its tokens.
     """
     sampled, assumed = evidence.sampling.temperature, evidence.trainer.temperature
     of_report, of_trainer = (assumed / max(factor, 1e-300), assumed), (sampled, sampled * factor)
@@ -161,8 +161,8 @@ def _temperatures(evidence: TokenEvidence, factor: float) -> tuple[float, float]
     if _alike(of_trainer[1], 1.0):
         return of_trainer
     first = first_choice_excess(evidence)
-    honest = first is not None and not first.convicts(GREEDY_EFFECT)
-    return of_trainer if honest else of_report
+    sound = first is not None and not first.shows(GREEDY_EFFECT)
+    return of_trainer if sound else of_report
 
 
 def _alike(temperature: float, other: float) -> bool:

@@ -110,7 +110,7 @@ def _between_batches(evidence: TokenEvidence, standardised_T: Floats) -> float:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the excess that the prompts of a batch share."""
+    """Return the k2 that the prompts of a batch share."""
     batches = len(np.unique(evidence.columns["batch_id"]))
     excess = evidence.excess
     if excess is None or excess.first_standardised_T is None:
@@ -133,7 +133,7 @@ CAUSE = Cause(
     signature=signature,
     basis=basis,
     after_others=True,
-    falsifier="the same differences between batches with batch invariance on, or one request at a time",
+    falsifier="batches differ as much with batch invariance on, or one request at a time",
     next="sample the same prompts alone and in a batch, or with VLLM_BATCH_INVARIANT=1",
     factor="batch-invariance",
 )

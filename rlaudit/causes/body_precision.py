@@ -1,10 +1,10 @@
 """Rounding in the body of the model: dense noise that is anew at every token, in proportion to 1 - p.
 
-Covered: excess over a measured floor that has all marks of rounding (below) and that no covariate and no rounded head
+Covered: k2 beyond what is usual here that has all marks of rounding (below) and that no covariate and no rounded head
 explains. Rounding errs anew at every token: standardised log ratios have no outliers, do not depend on how sure the
 model is, and do not repeat for the same token id or along a sequence. Wrong or old weights err the same way each time.
-The floor of a log is that of today's engine (`compare NEW --before TODAY`), unless that one has a mismatch itself.
-Not covered: without a floor it is unknown how much rounding is usual here, and without token ids wrong weights look the
+What is usual is the k2 of today's engine (`compare NEW --before TODAY`), unless that one has a mismatch itself.
+Not covered: without today's log it is unknown how much rounding is usual, and without token ids wrong weights look the
 same; then it stays an unexplained residual. Precision is not named by elimination.
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
 """
@@ -46,12 +46,12 @@ FEWEST = 50
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return what the constant part leaves after the floor and the head."""
+    """Return what the constant part leaves after the usual rounding and the head."""
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
     if evidence.floor_k2 is None:
-        return NotTested("no noise floor: a log of today's engine (--before) would show how much rounding is usual")
+        return NotTested("how much rounding is usual is not known: give a log of today's engine (--before)")
     noise = dense_noise(evidence)
     if noise.objections:
         return NotTested(f"the residual is not that of rounding: {noise.objections[0]}")
@@ -63,7 +63,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     value, low, high = (kept * nats - evidence.floor_k2 for nats in (constant.k2, constant.low, constant.high))
     share, share_low, share_high = (nats / excess.excess_k2 for nats in (value, low, high))
     if share_low > 1.0:
-        return NotTested(f"noise in proportion to 1 - p would be {share:.0%} of what there is: it is another kind")
+        return NotTested(f"noise in proportion to 1 - p would make {100 * share:.0f} %: it is of another kind")
     spread = (constant.high - constant.low) / (2.0 * REACH)
     z = standard_score(value, kept * spread, evidence.clusters)
     beyond = kept * constant.low > TIMES_FLOOR * evidence.floor_k2
@@ -103,15 +103,17 @@ class DenseNoise:
         if self.by_token is None:
             against.append("without token ids, errors that repeat for a token cannot be excluded")
         elif self.by_token > MOST_IN_COMMON and (self.by_token_z or 0.0) > SURELY_ALIKE:
-            against.append(f"the same token id errs alike ({self.by_token:.0%} of the variance): weights, not rounding")
+            against.append(
+                f"a token id errs alike each time ({100 * self.by_token:.0f} % of the variance): weights, not rounding"
+            )
         if abs(self.along) > MOST_IN_COMMON and abs(self.along_z) > SURELY_ALIKE:
-            against.append(f"neighbouring tokens err alike ({self.along:.0%} of the variance): weights or cache")
+            against.append(f"neighbours err alike ({100 * self.along:.0f} % of the variance): weights or cache")
         if abs(self.seen) > MOST_SHIFT:
             against.append(f"tokens seen before err to one side ({self.seen:+.2f} standard deviations): a penalty")
         if self.uneven > MOST_UNEVEN:
             against.append(f"noise differs {self.uneven:.1f}-fold between sure and unsure tokens")
         if self.outliers > MOST_OUTLIERS:
-            against.append(f"outliers carry {self.outliers:.0%}")
+            against.append(f"outliers carry {100 * self.outliers:.0f} %")
         return tuple(against)
 
 
@@ -164,7 +166,7 @@ CAUSE = Cause(
     needs=("token_id",),
     least=OF_A_VARIANCE,
     signature=signature,
-    falsifier="the same k2 with float32 bodies on both sides",
+    falsifier="k2 stays the same with float32 bodies on both sides",
     next="run both bodies in one higher precision (float32, or float16 instead of bfloat16) and compare",
     factor="dtype",
 )

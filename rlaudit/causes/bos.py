@@ -40,7 +40,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the excess at the beginning of every completion."""
+    """Return the k2 at the beginning of every completion."""
     outcome = part_signature(
         evidence, NAME, "largest at the first completion tokens of all sequences", LEAST_SHARE_BY_POSITION
     )
@@ -52,7 +52,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 def _fades(evidence: TokenEvidence) -> bool:
     """Return whether typical errors are surely larger at the first tokens than some tokens on."""
     first_T, later_T = evidence.position_T < FIRST, _later(evidence)
-    return not later_T.any() or typical_apart(evidence, first_T, later_T).convicts(TWICE, alpha=SURELY_APART)
+    return not later_T.any() or typical_apart(evidence, first_T, later_T).shows(TWICE, alpha=SURELY_APART)
 
 
 def _later(evidence: TokenEvidence) -> NDArray[np.bool_]:
@@ -89,7 +89,7 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
-    falsifier="identical prompt token ids on both sides",
+    falsifier="the prompt's token ids are the same on both sides",
     next="compare the prompt's token ids of both sides for one sequence",
     rivals=RIVALS,
 )

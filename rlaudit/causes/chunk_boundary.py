@@ -1,4 +1,4 @@
-"""Excess at the edges of key-value blocks or prefill chunks: the same tokens would be fine with another edge.
+"""Tokens at the edges of key-value blocks or prefill chunks differ more: with another edge they would be fine.
 
 Covered: the first token after a multiple of 16, 32, 64, 128, 256 or 512 tokens of context. Needs prompt lengths, since
 edges are counted from the prompt's first token.
@@ -32,7 +32,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the excess at edges."""
+    """Return the k2 at edges."""
     return part_signature(evidence, NAME, f"at the edges of blocks of {PERIODS[0]} tokens or multiples of it")
 
 
@@ -44,7 +44,7 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
-    falsifier="the same excess at the same tokens with another block size or chunked prefill off",
+    falsifier="the same tokens differ as much with another block size, or with chunked prefill off",
     next="sample once with chunked prefill off, or with a larger max_num_batched_tokens",
     factor="chunked-prefill",
 )

@@ -19,7 +19,6 @@ from rlaudit.attribution.semantic_signatures import (
 )
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import FILTERS, Semantics
-from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_BIAS
 from rlaudit.meaning.log_statistics import (
     FEWEST_POSITIONS,
@@ -30,6 +29,7 @@ from rlaudit.meaning.log_statistics import (
     one_sidedness_left,
 )
 from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
 
 # A light filter under rounding in bfloat16: with one that was requested this much is enough.
 ONE_SIDED_IF_REQUESTED = 0.75
@@ -44,13 +44,13 @@ def signature(evidence: TokenEvidence) -> Outcome:
     below = excess.value < 0 and _has_filter(evidence) and excess.high > _least_kept(evidence.sampling) - 1.0
     below = below and constant_shift(evidence) is None
     # Another temperature makes the mean ratio differ from 1 too, but log ratios of both signs.
-    temperature = temperature_signature(evidence, dishonest=True)
+    temperature = temperature_signature(evidence, of_report=True)
     if temperature is not None and temperature.large:
         below = False
-    surely = excess.convicts(MEAN_RATIO_EFFECT)
+    surely = excess.shows(MEAN_RATIO_EFFECT)
     named = below and surely and bool(sided_K.all())
     leans = below and (surely or excess.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
-    because = f"mean ratio - 1 = {excess.value:+.3g}, and {one_sided:.0%} of the squared log ratio has one sign"
+    because = f"mean ratio - 1 = {excess.value:+.3g}, and {100 * one_sided:.0f} % of the squared log ratio has one sign"
     return logged_signature(excess, "mean ratio - 1", named, because, leans)
 
 
@@ -85,6 +85,6 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     least=OF_A_BIAS,
     signature=signature,
-    falsifier="the same log ratios with the sampler's mask applied to the trainer's logits",
+    falsifier="the log ratios stay once the sampler's mask is applied to the trainer's logits",
     next="replay the sampler's top-k, top-p and min-p in the trainer, or sample without them",
 )

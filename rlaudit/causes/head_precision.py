@@ -1,6 +1,6 @@
 """A bfloat16 output head on one side: logits on a coarse lattice, and the other side's off it.
 
-Covered: either side or both, from the top logprobs of each; how much of the excess the rounding accounts for follows
+Covered: either side or both, from the top logprobs of each; how much of the k2 the rounding makes follows
 from the size of the steps. Not covered: float16 heads, logprobs that were rounded when stored.
 A head in float32 on one side only can be worse than on none: the remedy is the same head on both.
 Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
@@ -53,7 +53,7 @@ def _share_one_step_off(evidence: TokenEvidence) -> float:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the lattices, and the share of the excess that their steps account for."""
+    """Return the lattices, and the share of k2 that their steps account for."""
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
@@ -74,7 +74,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         (share, low, high),
         p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
         large=share >= LEAST_SHARE and low >= SURELY,
-        because=f"{sides} logits lie on a bfloat16 lattice (step {rounding.step:.3g}): rounding accounts for",
+        because=f"{sides} logits lie on a bfloat16 lattice (step {rounding.step:.3g}): rounding makes",
     )
 
 
@@ -85,7 +85,7 @@ CAUSE = Cause(
     needs=("rollout_top_logprobs",),
     least=OF_A_VARIANCE,
     signature=signature,
-    falsifier="the same k2 with a float32 head on both sides",
+    falsifier="k2 stays the same with a float32 head on both sides",
     next="compute the head in float32 on both sides (never on one) and compare",
     factor="fp32-head",
 )

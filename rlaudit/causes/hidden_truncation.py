@@ -1,7 +1,7 @@
 """A filter cuts the sampler's support, and neither the reported nor the trainer's logprobs know of it.
 
-Covered: by the tokens alone (`honesty.py`), since no difference of logprobs shows it. Needs the trainer's scores of the
-tokens. Not covered: a filter lighter than the tokens show; the summary says which.
+Covered: by the tokens alone (`token_tests.py`), since no difference of logprobs shows it. Needs the trainer's scores
+of the tokens. Not covered: a filter lighter than the tokens show; the summary says which.
 Source: generation_config.json defaults (NeMo-RL 3497, ART 140); `processed` off by default in V1.
 """
 
@@ -20,6 +20,6 @@ CAUSE = Cause(
     needs=("trainer_scores",),
     least=OF_SCORES,
     signature=partial(semantic_signature, name=HIDDEN_TRUNCATION),
-    falsifier="the same tests on tokens sampled with every sampling parameter written out",
+    falsifier="tokens sampled with every parameter written out show the same",
     next="set generation_config=vllm and write out top_k, top_p and min_p, then sample again",
 )

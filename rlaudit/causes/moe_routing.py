@@ -64,7 +64,7 @@ LEAST_TIMES_TYPICAL = 20.0
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the excess in a few tokens that no covariate singles out."""
+    """Return the k2 in a few tokens that no covariate singles out."""
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
@@ -91,8 +91,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
         and low >= SURELY
         and count >= FEWEST
         and count > MORE_THAN_A_TAIL * between,
-        because=f"{count / max(evidence.tokens, 1):.2%} of the tokens lie beyond six standard deviations{one_kind} and "
-        "carry",
+        because=f"{100 * count / max(evidence.tokens, 1):.2f} % of the tokens, beyond six standard deviations"
+        f"{one_kind or ','} make",
     )
 
 
@@ -200,7 +200,7 @@ CAUSE = Cause(
     layer=Layer.INFERENCE_PATH,
     least=OF_OUTLIERS,
     signature=signature,
-    falsifier="the same outliers in a dense model, or with routing replayed",
+    falsifier="a dense model, or replayed routing, has the same outliers",
     next="replay the rollout's routing in the trainer, or look at the router's margins at these tokens",
     rivals=RIVALS,
 )

@@ -64,6 +64,6 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=signature,
-    falsifier="a ratio of both logprobs that differs from token to token on a new batch",
+    falsifier="on a new batch the ratio of both logprobs differs from token to token",
     next="log both sides in nats (natural logarithm), and compare again",
 )

@@ -9,26 +9,26 @@ Source: generation_config.json defaults; vLLM 27878 (penalties lost with async s
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import LEAST_SHIFT, PENALTY, logged_signature
 from rlaudit.layers import Layer
-from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.log_statistics import seen_shift, too_high
 from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the log ratios of tokens seen before."""
     high = too_high(evidence)
-    if high is not None and high.convicts(MEAN_RATIO_EFFECT):
+    if high is not None and high.shows(MEAN_RATIO_EFFECT):
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
     seen = seen_shift(evidence)
     if seen is None:
         return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
         f"log ratio of tokens seen before, less that of others, over 1 - p: {seen.shift.value:+.3g} nats, "
-        f"{seen.share:.0%} of their squares"
+        f"{100 * seen.share:.0f} % of their squares"
     )
     lifted = seen.shift.value > 0 and seen.share >= LEAST_SHARE
-    named, leans = seen.shift.convicts(LEAST_SHIFT), seen.shift.leans(LEAST_SHIFT)
+    named, leans = seen.shift.shows(LEAST_SHIFT), seen.shift.leans(LEAST_SHIFT)
     return logged_signature(seen.shift, "shift of seen tokens, nats", lifted and named, because, lifted and leans)
 
 
@@ -39,6 +39,6 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     least=OF_A_MEAN,
     signature=signature,
-    falsifier="the same log ratios with repetition_penalty=1, the other penalties 0 and no logit_bias, written out",
+    falsifier="the log ratios stay with repetition_penalty=1, the other penalties 0 and no logit_bias written out",
     next="write out repetition_penalty=1 (generation_config=vllm), leave out logit_bias and sample again",
 )

@@ -60,7 +60,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 
 def _floored(evidence: TokenEvidence, side: str) -> Signature:
-    """Return whether one side has a floor, as of log(p + c): where the other side goes below it, it stays there."""
+    """Return whether one side has a lower bound, as of log(p + c), at which it stays if the other side goes below."""
     ours_T, others_T = evidence.rollout_logprobs_T, evidence.trainer_logprobs_T
     ours_T, others_T = (ours_T, others_T) if side == "rollout" else (others_T, ours_T)
     floor = float(ours_T.min(initial=0.0))
@@ -72,7 +72,7 @@ def _floored(evidence: TokenEvidence, side: str) -> Signature:
         below,
         sequences,
         LEAST_SHARE_AT_A_FLOOR,
-        "tokens below a floor",
+        "tokens below a bound",
         f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that the "
         f"other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a bound, as of a clip or "
         f"log(p + {math.exp(floor):.1g}); log it without",
@@ -100,7 +100,7 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=signature,
-    falsifier="the same mismatch in the tokens that the policy sampled",
+    falsifier="the tokens that the policy sampled differ as much",
     next="log what both sides computed for these tokens, or leave them out of the loss on both sides (loss_mask 0); "
     "compare again",
 )

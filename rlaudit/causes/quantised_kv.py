@@ -52,7 +52,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the excess that grows with the context."""
+    """Return the k2 that grows with the context."""
     outcome = part_signature(evidence, NAME, "grows with the length of the context", LEAST_SHARE_BY_POSITION)
     if isinstance(outcome, Signature) and outcome.large and not _grows(evidence):
         return replace(outcome, large=False, because=f"typical tokens do not grow; {outcome.because}")
@@ -64,7 +64,7 @@ def _grows(evidence: TokenEvidence) -> bool:
     assert evidence.excess is not None
     calm_T = ~loud(evidence.excess, but=NAME)
     short_T, long_T = _quarters(evidence)
-    return typical_apart(evidence, calm_T & long_T, calm_T & short_T).convicts(LEAST_GROWTH, alpha=GROWS_SURELY)
+    return typical_apart(evidence, calm_T & long_T, calm_T & short_T).shows(LEAST_GROWTH, alpha=GROWS_SURELY)
 
 
 def _quarters(evidence: TokenEvidence) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -114,7 +114,7 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
-    falsifier="the same growth with kv_cache_dtype set to the model's own",
+    falsifier="it grows as much with kv_cache_dtype set to the model's own",
     next="sample once with kv_cache_dtype=auto; compare rope settings of both sides if it stays",
     rivals=RIVALS,
 )

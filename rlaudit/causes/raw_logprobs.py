@@ -14,15 +14,15 @@ from rlaudit.attribution.semantic_signatures import (
     temperature_signature,
 )
 from rlaudit.layers import Layer
-from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.log_statistics import too_high
 from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the temperature between the top logprobs of both sides."""
-    temperature = temperature_signature(evidence, dishonest=True)
+    temperature = temperature_signature(evidence, of_report=True)
     if temperature is not None:
         return temperature
     high = too_high(evidence)
@@ -31,7 +31,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
             f"sampled at T={evidence.sampling.temperature:g}, and the mean ratio is {high.value:+.3g} "
             f"[{high.low:+.3g}, {high.high:+.3g}] off 1: upwards only where the report leaves a temperature out"
         )
-        surely, leans = high.convicts(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
+        surely, leans = high.shows(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
         if surely or leans:
             return logged_signature(high, "mean ratio - 1", surely, because, leans)
     return NotTested(
@@ -46,7 +46,7 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     least=OF_A_MEAN,
     signature=signature,
-    falsifier="reported logprobs that follow the sampling parameters on new tokens",
+    falsifier="on new tokens the reported logprobs follow the sampling parameters",
     next="set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
     factor="logprobs-mode",
 )

@@ -30,6 +30,6 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=signature,
-    falsifier="equal token ids on both sides",
+    falsifier="the token ids are the same on both sides",
     next="pass token ids in and out (return_token_ids) instead of text",
 )

@@ -1,4 +1,4 @@
-"""Key-value blocks computed with older weights were reused: excess where a prefix was cached, fading with distance.
+"""Reused key-value blocks of older weights: tokens differ more after a cached prefix, fading with distance.
 
 Covered: sequences with cached tokens against those without; where a recording says which of them older weights had
 computed (stale_tokens), those against all others. Told from stale weights by sparing uncached sequences.
@@ -42,10 +42,12 @@ def never_updated(evidence: TokenEvidence) -> bool:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the excess that only sequences with cached tokens show."""
+    """Return the k2 that only sequences with cached tokens show."""
     cached_T, of_weights = _reused(evidence)
     share = float(np.mean(cached_T))
-    return part_signature(evidence, NAME, f"only where a prefix{of_weights} was cached ({share:.0%} of the tokens)")
+    return part_signature(
+        evidence, NAME, f"only where a prefix{of_weights} was cached ({100 * share:.0f} % of the tokens)"
+    )
 
 
 def _reused(evidence: TokenEvidence) -> tuple[NDArray[np.bool_], str]:
@@ -67,7 +69,7 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
-    falsifier="the same excess after reset_prefix_cache, or in sequences without cached tokens",
+    falsifier="it stays after reset_prefix_cache, or shows in sequences without cached tokens",
     next="reset the prefix cache (or salt it) at every weight update and compare again",
     factor="prefix-caching",
 )

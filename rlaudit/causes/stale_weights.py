@@ -1,7 +1,7 @@
 """Rollouts sampled with older weights than the trainer's: the mismatch grows with the version lag.
 
 Covered: a lag per token or per sequence, of a trainer and a rollout that count versions alike. Told from precision by
-the tokens at lag 0, which stay at the floor; from a stale prefix cache by sequences without cached tokens, which
+the tokens at lag 0, which differ by rounding alone; from a stale prefix cache by sequences without cached tokens, which
 show it too.
 Not covered: versions that are recorded but not the ones in memory (a failed weight update); that looks like
 wrong weights.
@@ -30,7 +30,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the excess that grows with the lag."""
+    """Return the k2 that grows with the lag."""
     lag_T = evidence.columns["version_lag"]
     return part_signature(evidence, NAME, f"grows with the version lag ({lag_T.min():g} to {lag_T.max():g})")
 
@@ -43,6 +43,6 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
-    falsifier="the same excess on tokens of lag 0, or one that stays when rollouts wait for the update",
+    falsifier="tokens of lag 0 differ as much, or it stays when rollouts wait for the update",
     next="compare tokens of lag 0 only, or sample once with updates paused",
 )

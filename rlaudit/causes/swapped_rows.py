@@ -38,6 +38,6 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=signature,
-    falsifier="rows that meet once both sides are joined by the prompt's and the sample's id",
+    falsifier="rows differ as much once both sides are joined by the prompt's and the sample's id",
     next="join both sides by id instead of by place, and compare again; look at what sorts or balances the batch",
 )

@@ -1,7 +1,7 @@
 """The trainer recomputes logprobs at another temperature than the rollouts were sampled and reported at.
 
-Covered: with scores, any temperature; with top logprobs of both sides, a temperature that matches the request. Honest:
-the mean ratio stays 1, so only the meaning tells. Told from stale weights by being fitted first.
+Covered: with scores, any temperature; with top logprobs of both sides, a temperature that matches the request. The
+mean ratio stays 1, so only the meaning shows it. Told from stale weights by being fitted first.
 Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 
@@ -14,7 +14,7 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the temperature between the top logprobs of both sides."""
-    temperature = temperature_signature(evidence, dishonest=False)
+    temperature = temperature_signature(evidence, of_report=False)
     return temperature or NotTested(
         "columns trainer_scores, or top ids and logprobs of both sides, are missing, or a penalty or bias moves these"
     )
@@ -27,6 +27,6 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     least=OF_A_MEAN,
     signature=signature,
-    falsifier="the same difference with the trainer's logits divided by the sampling temperature",
+    falsifier="the difference stays once the trainer's logits are divided by the sampling temperature",
     next="divide the trainer's logits by the sampling temperature before the log softmax",
 )

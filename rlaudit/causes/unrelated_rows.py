@@ -21,7 +21,7 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=partial(alignment_signature, kind=Misalignment.UNRELATED),
-    falsifier="rows that meet once both sides are joined by the prompt's and the sample's id",
+    falsifier="the token ids are the same on both sides, and each row has the right id",
     next="compare the token ids of both sides: if they are equal, rows were swapped with rows that are not in this log "
     "(join both sides by id); if not, text was tokenised again (return_token_ids)",
 )

@@ -37,6 +37,6 @@ CAUSE = Cause(
     needs=("base_logprob",),
     least=OF_A_VARIANCE,
     signature=signature,
-    falsifier="equal checksums of the weights on both sides",
+    falsifier="checksums of the weights are the same on both sides",
     next="compare weight checksums of trainer and engine, tensor by tensor",
 )

@@ -80,7 +80,7 @@ def doctor(
     cpu: Cpu = None,
     python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
 ) -> None:
-    """Start each engine on a tiny model of its own making, and say what works.
+    """Start each engine on a tiny model that rlaudit makes, and say what works.
 
     Environments that are named and not there are built first. Exit code 3 when an engine does not start.
     """

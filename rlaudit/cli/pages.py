@@ -31,7 +31,7 @@ def print_page(name: str) -> int:
         if page is not None:
             to_stdout(f"{page}\n")
             return 0
-    otherwise = "see: rlaudit list rules, list factors; for the words of a report: rlaudit explain reading"
+    otherwise = "see: rlaudit list rules, list factors; for the words of a report: rlaudit explain words"
     raise UsageError(f"nothing is called {name!r}", did_you_mean(name, all_names(), otherwise))
 
 
@@ -48,7 +48,16 @@ def all_names() -> set[str]:
         for package, joint in packages.items()
         for module in iter_modules([str(_PACKAGE / package)])
     }
-    return {*files, *rule_names(), *known_dialects(), *TESTS, *logged_quantities(), *TOPICS, *_MADE}
+    return {
+        *files,
+        *rule_names(),
+        *known_dialects(),
+        *TESTS,
+        *logged_quantities(),
+        *TOPICS,
+        *_MADE,
+        *_words_of_a_report(),
+    }
 
 
 def _about_topic(name: str) -> str | None:
@@ -148,9 +157,9 @@ def _about_cause(name: str) -> str | None:
             f"Columns:  {', '.join(needs or ()) or 'none beyond the logprobs'}",
             f"At least: {least.prompts} prompts, {least.sequences} sequences and {least.tokens} tokens, because "
             f"{least.because}",
-            f"Refuted:  by {falsifier}",
+            f"Wrong if: {falsifier}",
             f"Next:     {following}",
-            f"Removed:  {f'by the factor {factor}' if factor else 'by no factor'} of rlaudit ablate",
+            f"Try:      {f'rlaudit ablate CONFIG --factor {factor}' if factor else 'no factor of rlaudit ablate'}",
         ]
     )
 
@@ -191,10 +200,16 @@ def _about_key(name: str) -> str | None:
 
 
 def _word_of_a_report(name: str) -> str | None:
-    """Return what the topic `reading` says about a word, which it writes as `*word*: ...;`."""
-    text = " ".join((_about_topic("reading") or "").split())
-    match = re.search(rf"\*{re.escape(name)}\*: (.*?)(?=; \*|\. | - )", text)
-    return None if match is None else f"{name}: {match[1]}\n\nrlaudit explain reading has the other words of a report."
+    about = _words_of_a_report().get(name.lower())
+    return about and _folded(f"{name}: {about}\n\nrlaudit explain words has the other words of a report.")
+
+
+def _words_of_a_report() -> dict[str, str]:
+    """Return what the topic `words` says about each word, in entries such as `- *word*, *other*: ...`."""
+    entries = re.findall(r"^- (\*[^:]+\*): (.*(?:\n  .*)*)", TOPICS["words"].read_text(encoding="utf-8"), re.MULTILINE)
+    return {
+        word.lower(): " ".join(about.split()) for words, about in entries for word in re.findall(r"\*(.+?)\*", words)
+    }
 
 
 def _about_recording() -> str:

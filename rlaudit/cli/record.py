@@ -75,7 +75,7 @@ def record(
         list[str] | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="A function of your own that makes the trainer's logprobs of logits and token ids; repeatable.",
+            help="Your function that makes the trainer's logprobs of logits and token ids; repeatable.",
         ),
     ] = None,
     redact: Annotated[
@@ -90,8 +90,8 @@ def record(
         str,
         typer.Option(
             metavar="SIZE",
-            help="Size of a file, not counted in --limit, that holds the last steps of all requests in case a process "
-            "dies; it is removed at an orderly end. 0: none.",
+            help="Crash buffer (not counted in --limit): a file with the last steps of all requests, removed at an "
+            "orderly end. 0: none.",
         ),
     ] = "16MB",
     export: Annotated[

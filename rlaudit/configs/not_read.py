@@ -42,7 +42,7 @@ _KINDS: Mapping[str, _Kind] = {
     "vLLM under Ray Serve's llm_configs": _Kind(
         _YAML, ("engine_kwargs:",), re.compile(r"^[ \t-]*model_loading_config:", re.M)
     ),
-    "vLLM under a program of its own that takes vLLM's flags": _Kind(SHELL, (), re.compile(_OWN_SERVER, re.M)),
+    "vLLM under another program that takes vLLM's flags": _Kind(SHELL, (), re.compile(_OWN_SERVER, re.M)),
     "vLLM under a Dockerfile's CMD or ENTRYPOINT": _Kind(_DOCKERFILE, ("FROM ",), re.compile(_IN_AN_IMAGE, re.M)),
     "vLLM under a Helm chart's values": _Kind(
         _YAML, (), re.compile(r"^[ \t-]*vllmConfig:|^[ \t]+repository:[ \t]*\S*\bprime-rl[ \t]*$", re.M)

@@ -56,7 +56,7 @@ def order_of(comparison: Comparison) -> Order:
         return Order(
             Precedence.UNKNOWN,
             "no metric of the difference between trainer and rollout logprobs could be compared",
-            "whether the backend or the objective moved first cannot be told from these logs",
+            "nothing: these logs cannot tell which moved first, the backend or the objective",
             _switch_on(comparison),
         )
     if logprobs is not None and training is not None:

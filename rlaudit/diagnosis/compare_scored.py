@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
+from rlaudit.counted import counted
 from rlaudit.engines.cells.cell import Cell, finished
 from rlaudit.engines.cells.executor import Asked, OneAtATime
 from rlaudit.engines.cells.launch import Outcome
@@ -211,7 +212,7 @@ def _scores(work: ScoringBatch, scorer: Scorer, setup: _Setup, progress: Progres
         timeout_minutes=TIMEOUT_MINUTES,
     )
     cell = scoring_cell(context, work, setup.environment)
-    with progress.step(f"scoring {len(work.sequences)} sequences"):
+    with progress.step(f"scoring {counted(len(work.sequences), 'sequence')}"):
         outcome = _outcome(cell, scorer, progress)
     directory = scorer.folder / cell.key
     if outcome.status != "ok":

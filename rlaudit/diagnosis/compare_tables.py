@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.counted import counted
 from rlaudit.diagnosis.compare import Comparison, judged, worded
 from rlaudit.diagnosis.compare_sampling import Meanings, known_of, meanings_of
 from rlaudit.diagnosis.compare_settings import CompareSettings
@@ -266,6 +267,6 @@ def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers, looked: Firs
 def _note_sampling(progress: Progress, table: TokenTable, sampling: Meanings) -> None:
     name = f"{table.part.name}: " if table.part.name else ""
     progress.note(
-        f"{name}{table.export.title}, {len(table.files)} file{'s' * (len(table.files) != 1)}; sampled at "
+        f"{name}{table.export.title}, {counted(len(table.files), 'file')}; sampled at "
         f"{sampling.sampling.name}, trainer at {sampling.trainer.name} (source: {sampling.source})"
     )

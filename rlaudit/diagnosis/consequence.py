@@ -58,7 +58,7 @@ def consequence(measurements: Measurements, settings: ObjectiveSettings) -> Cons
     shares = {clip: measurements[clip.value] for clip in settings.clips}
     at_most = most_clipped(measurements, settings)
     verdicts = [_verdict(share, at_most[clip]) for clip, share in shares.items()]
-    if Verdict.MISMATCH in verdicts and not any(convicts(clip, share, settings) for clip, share in shares.items()):
+    if Verdict.MISMATCH in verdicts and not any(noticed(clip, share, settings) for clip, share in shares.items()):
         verdicts = [Verdict.INCONCLUSIVE]
     if Verdict.MISMATCH in verdicts:
         verdict = Verdict.MISMATCH
@@ -67,7 +67,7 @@ def consequence(measurements: Measurements, settings: ObjectiveSettings) -> Cons
     return Consequence(verdict, shares, at_most)
 
 
-def convicts(clip: Clip, share: Measurement, settings: ObjectiveSettings) -> bool:
+def noticed(clip: Clip, share: Measurement, settings: ObjectiveSettings) -> bool:
     """Return whether the share is surely noticeable to an objective that has this range, or has it for all we know."""
     assumed = clip is Clip.SEQUENCES and not settings.stated
     least = CLIPPED_IF_NOT_STATED if assumed else NOTICEABLE_CLIPPING

@@ -52,7 +52,7 @@ FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
 
 @dataclass(frozen=True)
 class BlockDiagnosis:
-    """One block: its arms in figures, its effects, its noise floor, its layers, its parity settings."""
+    """One block: its arms in figures, its effects, its noise of repeats, its layers, its parity settings."""
 
     plan: BlockPlan
     measured: Mapping[str, MeasuredArm]
@@ -274,7 +274,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
         for block in blocks
         for effect in block.effects
-        if effect.first is None and effect.verdict is EffectVerdict.NOT_ENGAGED
+        if effect.first is None and effect.verdict is EffectVerdict.NOT_IN_FORCE
     }
     lines += sorted(unengaged)
     lines += [

@@ -11,7 +11,7 @@ REFERENCE    The engine that runs today, judged on the same prompts: the candida
              reference's, plus what no range of the objective can feel (`non_inferiority.py`). A bfloat16 engine is
              about 1e-3 nats from a bfloat16 trainer on its own; that is no difference of the *migration*, so no worse
              than today is a match. What it clips is printed, and is layer 3's to judge: that layer is where today's
-             mismatch, which a migration did not make, is convicted. Two conditions keep a reference honest. Its own
+             mismatch, which a migration did not make, counts. A reference serves under two conditions. Its own
              logprobs have to mean what the trainer assumes; and one that is surely farther off than is usual for its
              dtype vouches only for a candidate that is not: otherwise the verdict is open, and says so.
 CONSEQUENCE  Without either, what the user's clip range feels: more than NOTICEABLE_CLIPPING of tokens or sequences
@@ -21,7 +21,7 @@ CONSEQUENCE  Without either, what the user's clip range feels: more than NOTICEA
              well: up to ORDINARY, evenly over the tokens and without a cause that shows, it is the noise of a healthy
              engine and nothing is found (`judge_path.py`); up to what is usual for the dtype the verdict is open.
 
-So the two layers never convict the same events: with a reference or a margin layer 2 asks for a difference and layer 3
+So the two layers never count the same events: with a reference or a margin layer 2 asks for a difference and layer 3
 for a consequence; without them layer 2 asks for the consequence, and layer 3 has nothing to add.
 
 How far apart a healthy engine and a healthy trainer usually are, by dtype, is shown beside the verdict in each case.
@@ -97,7 +97,7 @@ class Reference:
     tally: Tally
     # On what its logprobs mean.
     semantic: Verdict
-    # Whether that verdict is good enough to judge a candidate by it: a match, or no mismatch if its logs cannot acquit.
+    # Whether that verdict is good enough to judge a candidate by it: a match, or no mismatch if its logs cannot match.
     serves: bool
     # Of its dtype, if known.
     usual: UsualDistance | None = None

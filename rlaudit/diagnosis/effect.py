@@ -15,18 +15,23 @@ class EffectVerdict(StrEnum):
     REDUCES = "reduces the mismatch"
     SMALL = "moves it by less than 30 %"
     ADDS = "adds to the mismatch"
-    FLOOR = "inside the noise floor"
+    FLOOR = "within the noise of repeats"
     NEGLIGIBLE = "too small to matter"
-    NOT_ENGAGED = "not engaged here"
+    NOT_IN_FORCE = "did not take effect here"
     UNSUPPORTED = "unsupported here"
     FAILED = "arm failed"
 
 
+# What reports before 0.5 say instead.
+FORMER_WORDS = {
+    "inside the noise floor": EffectVerdict.FLOOR,
+    "not engaged here": EffectVerdict.NOT_IN_FORCE,
+}
 UNMOVED = frozenset(
     {
         EffectVerdict.FLOOR,
         EffectVerdict.NEGLIGIBLE,
-        EffectVerdict.NOT_ENGAGED,
+        EffectVerdict.NOT_IN_FORCE,
         EffectVerdict.UNSUPPORTED,
         EffectVerdict.FAILED,
     }
@@ -37,7 +42,8 @@ UNMOVED = frozenset(
 class Effect:
     """The effect of a factor's level: set alone on the candidate (first), and left out of the parity settings (last).
 
-    verdict: an EffectVerdict, or the word of another release of rlaudit. share: of the excess that `first` takes away.
+    verdict: an EffectVerdict, or the word of another release of rlaudit. share: of the mismatch that `first` takes
+    away.
     """
 
     block: str
@@ -52,6 +58,9 @@ class Effect:
     last: Contrast | None
     share: float | None
     interacts: bool
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "verdict", FORMER_WORDS.get(self.verdict, self.verdict))
 
     @property
     def worth_a_row(self) -> bool:

@@ -3,8 +3,8 @@
 first   candidate with the factor set, minus the candidate as it is;
 last    parity, minus parity without the factor.
 Both are paired by prompt and have the same sign when the factor acts alone; where their intervals do not overlap it
-interacts with another factor. An effect counts only when the factor was seen to engage, when it is larger than the
-noise floor, and when it takes away at least 30 % of what there was to explain.
+interacts with another factor. An effect counts only when the factor was seen to take effect, when it is larger than the
+noise of repeats, and when it takes away at least 30 % of what there was to explain.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from rlaudit.diagnosis.measured import MeasuredArm, floor_of
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors, scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import Layer
-from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
+from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
 from rlaudit.measurement.contrast import Contrast, contrast
 from rlaudit.measurement.measure import all_metrics
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
@@ -26,7 +26,7 @@ from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 LEAST_FLOOR = {SEMANTIC_METRIC: 2 * FLOAT32_RESOLUTION, PATH_METRIC: 0.5 * (2 * FLOAT32_RESOLUTION) ** 2}
 # Share of the excess that a factor must take away before it may be named as a cause. The trade: where several act, a
 # smaller one would name bystanders as well, a larger one would miss the second of three equal causes.
-CONVICTING_SHARE = 0.3
+NAMING_SHARE = 0.3
 REMOVING_SHARE = 0.9
 # Effects below this share of a margin are not worth a reader's time, however sure.
 NEGLIGIBLE_SHARE = 0.01
@@ -130,9 +130,11 @@ def _without_engagement(
     after = measured[arm.name].observations[blank.factor]
     if before.level is None or after.level is None:
         unseen = after if after.level is None else before
-        return replace(blank, verdict=EffectVerdict.NOT_ENGAGED, because=unseen.because)
+        return replace(blank, verdict=EffectVerdict.NOT_IN_FORCE, because=unseen.because)
     if before.level == after.level:
-        return replace(blank, verdict=EffectVerdict.NOT_ENGAGED, because=f"{after.level} in both arms; {after.because}")
+        return replace(
+            blank, verdict=EffectVerdict.NOT_IN_FORCE, because=f"{after.level} in both arms; {after.because}"
+        )
     return None
 
 
@@ -155,7 +157,7 @@ def _with_size(
     verdict = _verdict(first, share, blank, negligible)
     because = f"{first.second:.3g} -> {first.first:.3g}"
     if share is not None and verdict in (EffectVerdict.REMOVES, EffectVerdict.REDUCES, EffectVerdict.SMALL):
-        because += f", {share:.0%} of the excess"
+        because += f", {100 * share:.0f} % of it"
     return replace(
         blank,
         verdict=verdict,
@@ -175,7 +177,7 @@ def _verdict(first: Contrast, share: float | None, blank: Effect, negligible: fl
         return EffectVerdict.NEGLIGIBLE
     if share is None or share < 0:
         return EffectVerdict.ADDS
-    if share < CONVICTING_SHARE:
+    if share < NAMING_SHARE:
         return EffectVerdict.SMALL
     return EffectVerdict.REMOVES if share >= REMOVING_SHARE else EffectVerdict.REDUCES
 

@@ -1,10 +1,10 @@
 """The sentences about layer 2: the logprobs mean the same; do they come from the same numbers? Nothing parses them.
 
-An ablation names a factor as a cause only if taking it away was seen to engage, to exceed the noise floor and to remove
-at least 30 % of the excess k2; a comparison convicts by signature only, and a named cause is the one to ablate first.
-What is left is "unexplained", never "precision". Weights that are not what updates sent are a cause that was read from
-memory and needs no statistics. If they are what was sent, updates that the engine's dtype rounds away may be a cause
-(`rounded_updates.py`).
+An ablation names a factor as a cause only if its change was seen to take effect, to exceed the noise of repeats and to
+remove at least 30 % of the k2 to explain; a comparison names it by signature only, and a named cause is the one to
+ablate first. What is left is "unexplained", never "precision". Weights that are not what updates sent are a cause that
+was read from memory and needs no statistics. If they are what was sent, updates that the engine's dtype rounds away
+may be a cause (`rounded_updates.py`).
 """
 
 import math
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.attribution.cause import NotTested
+from rlaudit.counted import counted
 from rlaudit.diagnosis import rounded_updates
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import ORDINARY, Distance, Reference, UsualDistance, Yardstick
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.measured import MeasuredArm
     from rlaudit.diagnosis.remedy import Remedy
 
-CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
+NAMES_A_CAUSE = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
 MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"
 MARGIN_OF_A_COMMAND = "--margin"
 NOT_AS_SENT = "weights-not-as-sent"
+LAYER_1_FIRST = "fix layer 1 (semantic) first"
 # What an open semantic layer leaves open.
 PROVIDED = "provided that the logprobs mean the same: "
 # At most so many reasons why causes could not be tested are shown; the report's JSON has all.
@@ -45,8 +47,8 @@ SHOWN = 4
 NAMED = 4
 # Why a distance that is usual for a dtype is a mismatch.
 FEW_TOKENS = "a few tokens make most of it, which rounding does not"
-YOUR_RANGE = "rounding may do as much, and the clip range that you stated is narrower than that"
-UNREFUTED = "a factor whose arm brings the distance within what is let pass"
+YOUR_RANGE = "rounding may do as much, and the clip range that you stated is narrower"
+WRONG_IF_UNNAMED = "an arm with one factor set brings the distance within what is allowed"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
 ROWS = {Clip.TOKENS: "tokens", Clip.SEQUENCES: "sequences"}
@@ -79,17 +81,17 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "no arm of this block has clean semantics, and before that its numbers cannot be compared",
-            following="mend the semantic layer first",
+            "no arm of this block has the logprobs that the trainer assumes: its distances mean nothing before that",
+            following=LAYER_1_FIRST,
         )
     arm, distance = judged
     moved = [effect for effect in effects if effect.metric == PATH_METRIC]
     evidence = (
         *_figures_of(distance, arm.title, MARGIN_OF_A_RECIPE),
-        f"noise floor of k2: {floor.value[PATH_METRIC]:.3g} ({floor.because[PATH_METRIC]})",
+        f"noise of repeats: k2 up to {floor.value[PATH_METRIC]:.3g} ({floor.because[PATH_METRIC]})",
         *(_effect_line(effect) for effect in moved),
     )
-    causes = [effect for effect in moved if effect.verdict in CONVICTED]
+    causes = [effect for effect in moved if effect.verdict in NAMES_A_CAUSE]
     judgement = _by_distance(distance, evidence, _by_intervention(causes, remedy))
     is_open = judgement.verdict is Verdict.INCONCLUSIVE
     return replace(judgement, cause=None, causes=(), falsifier="") if is_open else judgement
@@ -131,7 +133,7 @@ def _say(
                 Verdict.NOT_TESTED,
                 f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
                 evidence=evidence if path.corrected else (),
-                following="mend the semantic layer first",
+                following=LAYER_1_FIRST,
             )
         case Decided.SHIFTED:
             return judged_as(
@@ -169,14 +171,14 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
             f"{ORDINARY:g}), and no cause shows. Rounding moves {moved}, which is no fault of the engine"
         )
         step = "to see a fault that makes less than that, compare with today's engine (--before ROLLOUTS)"
-        falsifier = f"k3 above {ORDINARY:g} nats with more tokens"
+        falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"
     else:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is more than most healthy {usual.dtype} engines show "
             f"({ORDINARY:g}), and not surely more than all ({usual.high:g}). It moves {moved}; a fault without a "
             "pattern would look the same"
         )
-        step = "compare with today's engine (--before ROLLOUTS), or set a margin of your own (--margin)"
+        step = "compare with today's engine (--before ROLLOUTS), or set your margin (--margin)"
         falsifier = ""
     return judged_as(
         Layer.INFERENCE_PATH,
@@ -222,7 +224,7 @@ def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
             causes=causes,
             because=f"{sentence}; {judgement.because}",
             evidence=evidence,
-            falsifier="a reading of the weights that holds what was sent",
+            falsifier="a reading of the weights holds what was sent",
             next=confirm,
         )
     if judgement.verdict.passes:
@@ -261,8 +263,8 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
     if not causes:
         return _Explained(
             (),
-            "no factor that engaged moves it: unexplained residual",
-            UNREFUTED,
+            "unexplained: no factor that took effect moves it",
+            WRONG_IF_UNNAMED,
             "try another factor (--factor NAME), of those in this list: rlaudit list factors",
             more_tokens,
         )
@@ -270,8 +272,8 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
     left = max(0.0, 1 - max(effect.share or 0.0 for effect in causes))
     return _Explained(
         (causes[0].factor,),
-        f"{named}; {left:.0%} of the excess k2 stays unexplained",
-        "an arm with that factor set whose k3 does not fall",
+        f"{named}; {100 * left:.0f} % of the k2 to explain stays unexplained",
+        "k3 does not fall in an arm with that factor set",
         remedy(causes[0].factor, causes[0].level).step,
         more_tokens,
     )
@@ -286,7 +288,7 @@ def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Exp
         step = f"no signature in these columns names a cause: ablate the config{_wanted(attribution)}"
         if attribution.tells:
             step = f"to settle which it is: {'; '.join(attribution.tells)}"
-        return _Explained((), because, UNREFUTED, step, "more tokens")
+        return _Explained((), because, WRONG_IF_UNNAMED, step, "more tokens")
     names = tuple(cause.name for cause in named)
     return _Explained(names, because, named[0].falsifier, named[0].next, "more tokens")
 
@@ -317,11 +319,11 @@ def _which(names: Sequence[str], *, left: bool) -> str:
 def _effect_line(effect: Effect) -> str:
     text = f"{effect.factor}={effect.level}: {effect.verdict}"
     if effect.first is not None:
-        text += f"; first effect on k2 {figure(effect.first.difference, effect.first.low, effect.first.high)}"
+        text += f"; k2 alone {figure(effect.first.difference, effect.first.low, effect.first.high)}"
     if effect.last is not None:
-        text += f", last {figure(effect.last.difference, effect.last.low, effect.last.high)}"
+        text += f", left out of parity {figure(effect.last.difference, effect.last.low, effect.last.high)}"
     if effect.interacts:
-        text += ", the two disagree: it interacts with another factor"
+        text += "; they disagree: it interacts with another factor"
     return text if effect.first is not None else f"{text} ({effect.because})"
 
 
@@ -332,12 +334,13 @@ def _figures_of(distance: Distance, name: str, margin_from: str) -> tuple[str, .
     """
     k3 = distance.k3
     lines = [
-        f"{f'{name}: ' if name else ''}k3 {_with_interval(k3)} nats; {k3.tokens} tokens in {k3.sequences} sequences"
+        f"{f'{name}: ' if name else ''}k3 {_with_interval(k3)} nats; {counted(k3.tokens, 'token')} in "
+        f"{counted(k3.sequences, 'sequence')}"
     ]
     if distance.reference is not None:
         lines.append(_reference(distance.reference))
     if distance.yardstick is Yardstick.MARGIN:
-        lines.append(f"held against your own margin of {distance.tolerated:g} nats ({margin_from})")
+        lines.append(f"your margin: {distance.tolerated:g} nats ({margin_from})")
     if distance.against is not None:
         lines.append(_against(distance.against))
     lines.append(_felt(distance))
@@ -356,11 +359,11 @@ def _because(distance: Distance) -> str:
 
 
 def _falsifier(distance: Distance) -> str:
-    """Say what would refute a match."""
+    """Say when a match is wrong."""
     held = {
-        Yardstick.MARGIN: f"k3 above {distance.tolerated:g} nats",
-        Yardstick.REFERENCE: f"k3 above {distance.tolerated:.3g} nats where the reference stays at its own",
-        Yardstick.CONSEQUENCE: f"more than {NOTICEABLE_CLIPPING:.0%} out of the clip range",
+        Yardstick.MARGIN: f"k3 is above {distance.tolerated:g} nats",
+        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats, and the reference stays where it is,",
+        Yardstick.CONSEQUENCE: f"more than {100 * NOTICEABLE_CLIPPING:.0f} % leaves the clip range",
     }[distance.yardstick]
     return f"{held} with more tokens, longer completions or other prompts"
 
@@ -370,7 +373,7 @@ def _settles(distance: Distance, more_tokens: str) -> str:
     if distance.withheld:
         return (
             "find out what is wrong with the reference (its own settings, its dtype), name a healthy one, or set a "
-            "margin of your own if this model is always that far off"
+            "margin (--margin) if this model is always that far off"
         )
     if distance.yardstick is Yardstick.CONSEQUENCE and _far_sequences(distance):
         return "state your objective: --gspo-epsilon LOW HIGH if it clips sequences, --ppo-epsilon LOW HIGH if tokens"
@@ -404,7 +407,7 @@ def _reference(reference: Reference) -> str:
             if reference.semantic is Verdict.MISMATCH
             else "what its logprobs mean is not settled"
         )
-        return f"{line}; {why}, so nothing is held against it"
+        return f"{line}; {why}, so it is no yardstick"
     if reference.odd and reference.usual is not None:
         return f"{line}, farther off than {reference.usual.dtype} usually is (up to {reference.usual.high:.3g})"
     return line
@@ -414,8 +417,8 @@ def _against(against: NonInferiority) -> str:
     how = "paired by prompt" if against.paired else "over other prompts"
     ratio = "" if against.ratio is None else f"{against.ratio:.3g} times as far as the reference; "
     return (
-        f"{ratio}allowed are {against.times:g} times its k3 and {against.floor:.2g} nats that matter to nothing: "
-        f"{figure(against.used, against.low, against.high)} of that is used ({how}, {against.clusters} prompts)"
+        f"{ratio}allowed: {against.times:g} times its k3 plus {against.floor:.2g} nats; used of that: "
+        f"{figure(against.used, against.low, against.high)} ({how}, {counted(against.clusters, 'prompt')})"
     )
 
 
@@ -454,7 +457,7 @@ def _clipped(distance: Distance) -> str:
     }
     clip, share = max(distance.consequence.shares.items(), key=lambda entry: entry[1].value or 0.0)
     low, high = ranges[clip]
-    return f"{share.value or 0.0:.1%} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}"
+    return f"{100 * (share.value or 0.0):.1f} % of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}"
 
 
 def _because_margin(distance: Distance) -> str:
@@ -471,17 +474,17 @@ def _because_reference(distance: Distance) -> str:
     used = figure(against.used, against.low, against.high)
     if distance.withheld:
         return (
-            f"no farther from the trainer than the reference ({used} of what is allowed), which is itself farther off "
-            "than its dtype usually is: it cannot vouch for a candidate that is so as well"
+            f"no farther from the trainer than the reference ({used} of what is allowed), but that is farther off than "
+            "its dtype usually is, and may have the same fault"
         )
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH
-        clipped = "; what that clips is the objective's to judge" if felt else ""
+        clipped = "; layer 3 judges what that clips" if felt else ""
         return f"no farther from the trainer than the reference: {used} of what is allowed is used{clipped}"
     if distance.verdict is Verdict.MISMATCH:
         return f"farther from the trainer than the reference: {used} of what is allowed is used"
     return (
-        f"whether it is farther from the trainer than the reference is not decided: {used} of what is allowed is used"
+        f"not decided whether it is farther from the trainer than the reference: {used} of what is allowed is used"
         f"{_why(against.reason)}"
     )
 
@@ -496,14 +499,14 @@ def _because_consequence(distance: Distance) -> str:
     over = list(far.values())
     alone = "" if distance.reference is None else " (the reference cannot serve)"
     if distance.verdict is Verdict.MATCH:
-        return f"less than {NOTICEABLE_CLIPPING:.0%} leaves the clip range by the mismatch alone{alone}"
+        return f"less than {100 * NOTICEABLE_CLIPPING:.0f} % leaves the clip range by the mismatch alone{alone}"
     if distance.verdict is Verdict.MISMATCH and over:
         return f"the mismatch alone pushes {' and '.join(over)} out of the clip range{alone}"
     if _far_sequences(distance):
         pushed = f"the mismatch alone pushes {' and '.join(over)} out of a range that GSPO clips"
         return f"{pushed}, and no objective was stated{alone}"
     return (
-        f"whether the mismatch alone pushes {NOTICEABLE_CLIPPING:.0%} out of the clip range is not decided"
+        f"not decided whether the mismatch alone pushes {100 * NOTICEABLE_CLIPPING:.0f} % out of the clip range"
         f"{_why(distance.k3.reason)}{alone}"
     )
 
@@ -517,4 +520,4 @@ def _prompts_needed(distance: Distance) -> str:
     unseen = [share for share in distance.consequence.shares.values() if share.value is not None and share.value <= 0.0]
     if distance.yardstick is not Yardstick.CONSEQUENCE or len(unseen) < len(distance.consequence.shares):
         return ""
-    return f"{ENOUGH} prompts of which none is clipped rule out {NOTICEABLE_CLIPPING:.0%}; or name a reference"
+    return f"{ENOUGH} prompts of which none is clipped rule out {100 * NOTICEABLE_CLIPPING:.0f} %; or name a reference"

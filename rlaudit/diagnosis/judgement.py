@@ -11,7 +11,7 @@ from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 # The metrics by which layers are judged if engines are compared with each other.
 SEMANTIC_METRIC = "mean_ratio_minus_one"
 PATH_METRIC = "k2"
-SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
+SETTLES = "fix what was left out (see the faults and what was not seen), then compare again"
 
 
 def held(verdict: Verdict, *shares: DataShare) -> Verdict:
@@ -32,14 +32,14 @@ def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Ju
     evidence = (*judgement.evidence, *(line for line, share in shares.items() if not share.whole))
     verdict = held(judgement.verdict, figures, causes)
     if verdict is judgement.verdict:
-        mend = verdict is Verdict.INCONCLUSIVE and not (figures.suffices and causes.suffices)
-        return replace(judgement, evidence=evidence, next=SETTLES if mend else judgement.next)
+        partial = verdict is Verdict.INCONCLUSIVE and not (figures.suffices and causes.suffices)
+        return replace(judgement, evidence=evidence, next=SETTLES if partial else judgement.next)
     short = [line for line, share in shares.items() if not share.suffices]
     return judged_as(
         judgement.layer,
         verdict,
-        f"{'; '.join(short)}. With more than {MOST_LEFT_OUT:.0%} left out nothing is said to match. Of what is left: "
-        f"{judgement.because}",
+        f"{'; '.join(short)}. With more than {100 * MOST_LEFT_OUT:.0f} % left out nothing counts as a "
+        f"match. Of what is left: {judgement.because}",
         evidence=evidence,
         falsifier=judgement.falsifier,
         following=SETTLES,

@@ -56,14 +56,14 @@ def say_objective(
     chosen = None if split is None else split.recommendation.cost
     words = _Words(
         match="less than 1 % of tokens and sequences leave the clip range: no correction is needed",
-        match_falsifier="clip fractions above 1 % on another batch",
+        match_falsifier="clip fractions are above 1 % on another batch",
         settles="more sequences",
         cause=f"mismatch {let_pass(distance)} is still clipped",
         because=above if split is None else f"{above}: {split.recommendation.because}",
         next="a clip range wider than the mismatch, or fresher rollouts"
         if chosen is None
-        else f"switch on {chosen.title} and watch the share of tokens it touches ({chosen.touched:.2%} of these)",
-        mismatch_falsifier="clip fractions that stay where they are with a correction on",
+        else f"switch on {chosen.title} and watch how many tokens it touches ({100 * chosen.touched:.2f} % of these)",
+        mismatch_falsifier="clip fractions do not fall with a correction on",
     )
     evidence = (_figures(measurements), *_split_lines(split))
     return _judgement(distance.consequence, verdict, earlier, evidence, words)
@@ -84,12 +84,12 @@ def say_objective_of_arm(
     )
     words = _Words(
         match="at lag 0 the backend clips less than 1 % of tokens and sequences: it needs no correction",
-        match_falsifier="clip fractions above 1 % at lag 0 in training",
+        match_falsifier="clip fractions are above 1 % at lag 0 in training",
         settles="more sequences: raise samples or prompts",
         cause=f"backend mismatch {let_pass(distance)} is still clipped",
         because=fitting_correction(arm.measurements, settings).value,
         next="switch the correction on, and watch the share of tokens it touches",
-        mismatch_falsifier="clip fractions that stay where they are with the correction on",
+        mismatch_falsifier="clip fractions do not fall with the correction on",
     )
     felt = consequence(arm.measurements, settings)
     return _judgement(felt, felt.verdict, earlier, evidence, words)
@@ -135,7 +135,7 @@ def _judgement(
 def _nothing_found(felt: Consequence) -> str:
     if felt.noticed:
         return "rounding usually moves as much out of these clip ranges; whether your objective clips it was not stated"
-    return f"no correction is called for: more than {felt.most:.1%} clipped by the mismatch would have shown"
+    return f"no correction is needed: more than {100 * felt.most:.1f} % clipped by the mismatch would have shown"
 
 
 def _figures(measurements: Measurements) -> str:
@@ -170,12 +170,14 @@ def _split_lines(split: ObjectiveSplit | None) -> list[str]:
     lines = []
     if split.update_share is not None and split.backend_share is not None:
         lines.append(
-            f"of the mean squared log ratio the policy update makes {split.update_share:.0%} and the backend "
-            f"{split.backend_share:.0%} (what is missing to 100 % is in their covariance)"
+            f"the policy update makes {100 * split.update_share:.0f} % of the mean squared log ratio, the backend "
+            f"{100 * split.backend_share:.0f} % (their covariance the rest)"
         )
     if split.staleness is not None:
-        lines.append(f"staleness: {split.staleness.value:.0%} of the backend's k2 is absent from tokens of lag 0")
-    touched = ", ".join(f"{cost.title} {cost.touched:.2%}" for cost in split.corrections)
+        lines.append(
+            f"staleness makes {100 * split.staleness.value:.0f} % of the backend's k2: tokens of lag 0 lack it"
+        )
+    touched = ", ".join(f"{cost.title} {100 * cost.touched:.2f} %" for cost in split.corrections)
     if touched:
-        lines.append(f"share of tokens that a correction would touch: {touched}")
+        lines.append(f"tokens that a correction would touch: {touched}")
     return [*lines, *split.not_told]

@@ -219,7 +219,9 @@ def _recommend(split: ObjectiveSplit) -> Recommendation:
     sequences = gspo.value if Clip.SEQUENCES in settings.clips else 0.0
     if max(tokens, sequences) <= NOTICEABLE_CLIPPING:
         return Recommendation(
-            None, f"the backend alone moves {ppo.value:.2%} of tokens and {gspo.value:.2%} of sequences out of range"
+            None,
+            f"the backend alone moves {100 * ppo.value:.2f} % of tokens and {100 * gspo.value:.2f} % of sequences out "
+            "of range",
         )
     mostly_stale = staleness is not None and staleness.value > 0.5
     why = "mostly staleness, which fresher rollouts remove; " if mostly_stale else ""
@@ -235,7 +237,9 @@ def _recommend(split: ObjectiveSplit) -> Recommendation:
     else:
         chosen = by_name["mis"]
         why += "ratios are off to both sides"
-    return Recommendation(chosen.name, f"{why}; {chosen.title} touches {chosen.touched:.2%} of the tokens", chosen)
+    return Recommendation(
+        chosen.name, f"{why}; {chosen.title} touches {100 * chosen.touched:.2f} % of the tokens", chosen
+    )
 
 
 def correction_costs(pairs: LogprobPairs) -> tuple[CorrectionCost, ...]:

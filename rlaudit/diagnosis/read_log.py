@@ -337,7 +337,7 @@ def nothing_to_compare(counts: Counts, faults: Faults, settings: CompareSettings
         return NotFinished(
             f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",
             "give the trainer's table as second argument, or --score MODEL; or the token ids of several samples per "
-            "prompt, which tell whether the report is honest",
+            "prompt, which show whether tokens were drawn from what is reported",
         )
     first = f"; the first fault: {faults.shown[0]}" if faults.shown else ""
     if counts.uncounted_tokens and counts.uncounted_tokens == counts.tokens:

@@ -27,7 +27,7 @@ from rlaudit.tokens.pairs import LogprobPairs
 
 Measurements = Mapping[str, Measurement]
 NONE_REPORTED = "no recorded token of the first weights was reported again"
-PENALTIES = "with a presence or frequency penalty none can be asked for by itself"
+PENALTIES = "with a presence or frequency penalty no token can be requested by itself"
 # Of a resolved configuration, what names a place or a process and computes nothing.
 COMPUTES_NOTHING = frozenset({"default_sampling_params", "max_model_len"})
 

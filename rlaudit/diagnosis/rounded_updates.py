@@ -24,7 +24,7 @@ WIDE, NARROW = "torch.float32", frozenset({"torch.bfloat16", "torch.float16"})
 LEAST_ROUNDED = 0.5
 # How many times as far the last weights are from those that were sent as the nearest ones: from there on it varies.
 LEAST_GROWTH = 1.5
-FALSIFIER = "the same growth with an engine in float32"
+FALSIFIER = "it grows as much with an engine in float32"
 NEXT = "run the same steps with dtype=float32 in the engine"
 
 
@@ -60,6 +60,6 @@ def updates_rounded_away(weights: RecordedWeights, evidence: TokenEvidence, seed
         evidence.floor_k2 or 0.0,
         seed,
     )
-    share = f"{rounded / changed:.1%} of the elements that changed are rounded to the value they had, and"
+    share = f"{100 * (rounded / changed):.1f} % of the elements that changed are rounded to the value they had, and"
     because = f"{share} the mismatch follows how far the engine's weights are from those that were sent"
     return part_signature(evidence.with_excess(excess), NAME, because)

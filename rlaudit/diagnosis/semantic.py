@@ -1,7 +1,7 @@
 """The sentences about layer 1: do the reported logprobs mean what the trainer assumes? Nothing parses them.
 
 The verdict is that of a meaning (`rlaudit/meaning`), or, for a table, of a cause if a signature names one. Of an
-ablation the candidate is judged: the reference shows whether it was so before, the parity arm whether the fixes mend
+ablation the candidate is judged: the reference shows whether it was so before, the parity arm whether the fixes help
 it. A factor is named as the cure only if setting it alone makes the meaning match.
 """
 
@@ -12,6 +12,7 @@ from rlaudit.attribution.attribute import Attribution, all_causes, because_of
 from rlaudit.attribution.cause import Stage
 from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_names
 from rlaudit.causes import wrong_weights
+from rlaudit.counted import counted
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
@@ -46,7 +47,7 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
     logged = isinstance(figures, LoggedFigures)
     # Of tokens that no sampler reported the report says nothing.
     apart = any(all_causes()[name].stage is Stage.ALIGNMENT for name in names)
-    if logged and meaning.kind.dishonest and ratio is not None and not apart:
+    if logged and meaning.kind.misreports and ratio is not None and not apart:
         # The engine's report does not fit the tokens: that comes first, no matter what the trainer computes.
         others = [name for name in names if name != conclusion_of(meaning).cause]
         explained = (f"seen as well, and explained by this: {', '.join(others)}",) if others else ()
@@ -123,7 +124,7 @@ def say_meaning_of_arms(
         step = (
             "; or ".join(dict.fromkeys(remedy.step for remedy in remedies))
             or next((all_causes()[name].next for name in _names(meaning) if name in all_causes()), "")
-            or "no factor of this recipe mends it alone: compare sampling parameters and the trainer's temperature"
+            or "no factor of this recipe fixes it alone: compare sampling parameters and the trainer's temperature"
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:
         step = "more tokens: raise samples or max_tokens"
@@ -134,7 +135,7 @@ def _without_candidate(candidate: "FinishedArm | None") -> Judgement:
     because, step = "the candidate has no figures", ""
     if candidate is not None and candidate.failure is not None:
         because += f" ({candidate.status} at {candidate.failure.boundary}: {candidate.failure.message})"
-        step = "mend what stopped the candidate, then give the same command again: arms that ended well are kept"
+        step = "fix what stopped the candidate, then give the same command again: arms that ended well are kept"
     return judged_as(Layer.SEMANTIC, Verdict.NOT_TESTED, because, following=step)
 
 
@@ -143,5 +144,5 @@ def _line(arm: "MeasuredArm") -> str:
     return (
         f"{arm.name} (vLLM {arm.finished.arm.treatment.version}): {arm.meaning.verdict.value}; mean ratio - 1 "
         f"{figure(ratio.value, ratio.low, ratio.high)}, k3 {figure(k3.value, k3.low, k3.high)}, "
-        f"{k3.tokens} tokens in {k3.sequences} sequences"
+        f"{counted(k3.tokens, 'token')} in {counted(k3.sequences, 'sequence')}"
     )

@@ -82,7 +82,7 @@ def take_second_engines(draft: Draft, root: Node, *judged: str) -> None:
             for name in [option for option in draft.options if option == key or option.startswith(f"{key}.")]:
                 draft.options[f"{path}.{name}"] = draft.options.pop(name)
         draft.not_seen.append(
-            f"{path}: an engine of its own, as of a judge or a teacher; its settings are listed, not judged"
+            f"{path}: another engine, as of a judge or a teacher; its settings are listed, not judged"
         )
 
 

@@ -124,11 +124,11 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
         if other.command == "inspect":
             evidence += [f"{other.command} {other.path}: {line}" for line in judged.evidence]
     evidence += _curves(layer, sources)
-    settings = _convicted_by_settings(worst, source, entries)
+    settings = _mismatch_by_settings(worst, source, entries)
     named, by_settings = worst, ""
     if settings is not None:
         named = settings[1]
-        by_settings = f"; {settings[0].path} convicts {named.cause}, the tokens show no cause of their own"
+        by_settings = f"; the settings in {settings[0].path} show {named.cause}, the tokens alone show no cause"
     return replace(
         worst,
         cause=named.cause,
@@ -139,7 +139,7 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
     )
 
 
-def _convicted_by_settings(
+def _mismatch_by_settings(
     worst: Judgement, source: FinishedDocument, entries: Sequence[tuple[FinishedDocument, Judgement]]
 ) -> tuple[FinishedDocument, Judgement] | None:
     """Return the inspection that names a cause, if tokens show a mismatch and no cause."""
@@ -173,7 +173,7 @@ def _agreement(
 
 
 def _next(worst: Judgement, source: FinishedDocument, sources: Sequence[FinishedDocument]) -> str:
-    """Return the next experiment: an intervention if only a signature convicts."""
+    """Return the next experiment: an intervention if only a signature names a cause."""
     if worst.verdict != Verdict.MISMATCH or any(report.command == "ablate" for report in sources):
         return worst.next
     causes = all_causes()
@@ -238,7 +238,7 @@ def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) ->
     lines = [f"{path}: that audit was not finished, and nothing of it was judged" for path in unfinished]
     commands = {report.command for report in sources}
     if not commands & set(MEASURED):
-        lines.append("nothing was measured: settings predict, they do not convict the inference path")
+        lines.append("nothing was measured: settings predict, they show nothing of the inference path")
     elif "ablate" not in commands:
         lines.append("no ablation is among these reports: causes are named by signature, and not by taking them away")
     migrations = _migrations(sources)

@@ -147,7 +147,7 @@ def _semantics(meaning: Meaning) -> Semantics | None:
         reported=meaning.theta_report.name,
         sampled=meaning.theta_sample.name,
         tests=[
-            SemanticTest(name=test.name, ln_p=test.ln_p, estimate=test.estimate, convicts=test.convicts)
+            SemanticTest(name=test.name, ln_p=test.ln_p, estimate=test.estimate, convicts=test.shows)
             for test in meaning.figures.tests
         ],
     )

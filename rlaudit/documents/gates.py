@@ -19,7 +19,7 @@ METHOD = (
     "a step that is logged again after a resume counts once, as it was first",
 )
 # Reports of an rlaudit before 0.4, which could follow a log, have other reasons.
-ENDED = "one look was asked for"
+ENDED = "the log was read once"
 
 
 def document_of(log: GatedLog, fail: bool) -> "Report":

@@ -12,6 +12,7 @@ from rlaudit.audit.finding import Finding, Fix
 from rlaudit.audit.trial import Trial
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
+from rlaudit.counted import counted
 from rlaudit.documents.setting_rows import setting_rows
 from rlaudit.inspection.fingerprint import fingerprint, relative_to
 from rlaudit.inspection.inspect import Inspection, shown_path
@@ -254,26 +255,27 @@ def _layers(counted: Sequence[Judged], audits: Sequence[Audit]) -> list[Judgemen
     for layer in Layer:
         findings = [judged.finding for judged in counted if judged.finding.layer is layer]
         errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-        convicted = layer is Layer.SEMANTIC and bool(errors)
-        rules = list(dict.fromkeys(finding.rule for finding in errors)) if convicted else []
+        certain = layer is Layer.SEMANTIC and bool(errors)
+        rules = list(dict.fromkeys(finding.rule for finding in errors)) if certain else []
         judgements.append(
             Judgement(
                 layer=layer,
-                verdict=Verdict.MISMATCH if convicted else Verdict.NOT_TESTED,
+                verdict=Verdict.MISMATCH if certain else Verdict.NOT_TESTED,
                 cause=", ".join(rules) or None,
                 causes=rules,
-                because=errors[0].message if convicted else _why_not(open_layer),
+                because=errors[0].message if certain else _why_not(open_layer),
                 evidence=[_evidence(finding) for finding in findings],
-                falsifier=_refuted(errors[0]) if convicted else "",
+                falsifier=_wrong_if(errors[0]) if certain else "",
                 next=_next(layer, errors[0] if errors else None, open_layer, measured),
             )
         )
-        open_layer = open_layer or (str(layer) if convicted else "")
+        open_layer = open_layer or (str(layer) if certain else "")
     return judgements
 
 
-def _refuted(error: Finding) -> str:
-    return error.look or f"{error.confirm} without that mismatch"
+def _wrong_if(error: Finding) -> str:
+    # What to look for confirms it, unless it comes without a command.
+    return f"{error.confirm} shows no such mismatch" if error.confirm else error.look
 
 
 def _why_not(open_layer: str) -> str:
@@ -312,7 +314,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
     lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)
     if inspection.others:
-        lines.append(f"{inspection.others} files of kinds that configs are not written in")
+        lines.append(f"{counted(inspection.others, 'file')} of kinds that configs are not written in")
     ran = [config for file, config in configs if _ran_on_both_sides(file, config)]
     if ran:
         weights_were_read = all(isinstance(config.audit.config.facts.weight_faults, list) for config in ran)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.counted import counted
 from rlaudit.engines.cells.seal import SEAL, regular_size
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
 from rlaudit.layers import Layer, untested
@@ -30,9 +31,8 @@ def unfinished_document(folder: Path) -> "Report":
     done = [cell for cell in cells if cell["status"] is not None]
     arms = [arm for arm in _list(plan.get("arms")) if isinstance(arm, dict)]
     recipe = _dict(plan.get("recipe"))
-    because = f"the run has not finished: {len(done)} of its {len(cells)} cells so far ended" + (
-        f", {len(arms)} arms are planned" if arms else ""
-    )
+    because = f"the run has not finished: {len(done)} of {counted(max(len(cells), len(planned or ())), 'cell')} done"
+    because += f", {counted(len(arms), 'arm')} planned" if arms else ""
     not_seen = [
         *([] if plan else ["plan.json is missing or broken: which arms were planned is not known"]),
         *(

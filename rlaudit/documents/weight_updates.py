@@ -107,7 +107,7 @@ def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> l
     ]
     nothing = _without_a_sequence(cases)
     if nothing:
-        sentences.append(f"no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}")
+        sentences.append(f"no requested sequence of calls exists in vLLM {', '.join(nothing)}")
     if errors:
         verdict = Verdict.MISMATCH
     elif nothing:
@@ -124,7 +124,7 @@ def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> l
             "; ".join(sentences) or "nothing was read back and no sequence of calls ran",
             causes=[error.name for error in errors[:1]],
             evidence=[finding.message for finding in errors],
-            falsifier="the same sequence of calls with the excess and the old part gone",
+            falsifier="the same calls, repeated, leave no stale keys and no old part",
             following="use a sequence that is clean here, and audit it with your model" if errors else "",
         ),
         untested(

@@ -32,7 +32,7 @@ def rule_documentation(name: str) -> str | None:
 def _facts(advisory: "Advisory") -> str:
     window = advisory.window
     edges = {"Not yet in": window.before, "Came with": window.first, "Still in": window.last}
-    edges["Mended in"] = window.fixed
+    edges["Fixed in"] = window.fixed
     facts = [
         ("Affected", str(window)),
         ("Layer", str(advisory.layer)),

@@ -244,6 +244,6 @@ def one_config(
         engines = ", ".join(str(engine.audit.config.place or engine.audit.config.path) for engine in inspected.configs)
         raise UsageError(
             f"{path} sets up {len(inspected.configs)} engines ({engines}), expected one",
-            "keep the rollout engine in a file of its own",
+            "keep the rollout engine in a separate file",
         )
     return inspected.configs[0]

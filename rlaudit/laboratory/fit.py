@@ -106,7 +106,7 @@ def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Ite
         yield Need(
             f"{who} on each of {parts} GPU{'s' * (parts > 1)}",
             needed // parts,
-            f"{share:.0%} of a GPU (gpu_memory_utilization) is",
+            f"{100 * share:.0f} % of a GPU (gpu_memory_utilization) is",
             available,
             "Set engine_args.tensor_parallel_size to share it out over more GPUs",
         )

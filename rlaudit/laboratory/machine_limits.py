@@ -15,7 +15,7 @@ CONTEXT_ON_CPU = 1024
 # Tokens of a step, and so of the longest prompt: 0.18.1 on CPU cannot cut a seeded one into chunks.
 STEP_ON_CPU = 8192
 # What a single engine on this machine does without, and so cannot show.
-_OF_THE_RECIPE = "the recipe has a key of its own for it"
+_OF_THE_RECIPE = "the recipe has another key for it"
 _OF_A_SERVER = "of the server around the engine; it changes no logprob"
 _OF_REPLICAS = (
     "one replica runs. Replicas of a dense model compute the same thing; a mixture of experts is spread over them, "

@@ -19,7 +19,7 @@ from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.siblings import SharedDraws
 from rlaudit.tokens.token_batch import TokenBatch
 
-# Two honest samples go on agreeing for so many nats once in e^20 pairs.
+# Two separate samples go on agreeing for so many nats once in e^20 pairs.
 COPIED_NATS = 20.0
 # If that many prompts have copies, there are others whose copies end too soon to be as sure.
 FEWEST_COPIED = 3

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from rlaudit.layers import Layer
-from rlaudit.meaning import broken_groups, from_siblings, honesty, report_fit, sample_fit, sharpness, siblings
+from rlaudit.meaning import broken_groups, from_siblings, report_fit, sample_fit, sharpness, siblings, token_tests
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ ALL: Mapping[str, DocumentedTest] = {
         "token ids and one logprob a token, two samples of a prompt at least", (siblings, from_siblings, broken_groups)
     ),
     "sharpness": DocumentedTest("trainer_entropy", (sharpness,)),
-    "honesty": DocumentedTest("the trainer's scores (--score MODEL, or ablate)", (honesty,)),
+    "token-tests": DocumentedTest("the trainer's scores (--score MODEL, or ablate)", (token_tests,)),
     "report-fit": DocumentedTest("the trainer's scores (--score MODEL, or ablate)", (report_fit,)),
     "sample-fit": DocumentedTest("the trainer's scores (--score MODEL, or ablate)", (sample_fit,)),
 }

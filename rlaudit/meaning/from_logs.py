@@ -5,7 +5,7 @@ what the sampler left out; top logprobs of both sides show a temperature, those 
 processing out; the trainer's entropy shows whether the tokens are as sharp as the trainer believes, and with it a
 filter that is not light.
 Only with that can a match be reported, only if a deviation that matters would have been seen with these data, and only
-if no test would convict with some prompts left out (`resample.py`): no single row turns a mismatch into a match, or
+if no test would show one with some prompts left out (`resample.py`): no single row turns a mismatch into a match, or
 back. Without it nothing is found, up to limits that are stated (`limits.py`), if the data are enough for them.
 
 Without a trainer, token ids and one logprob a token decide by samples of one prompt whether the report is of what the
@@ -24,7 +24,6 @@ from scipy.special import log_ndtr
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.from_siblings import SAME_STEP, Siblings, keeps_odds, smallest_of
-from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.limits import (
     LARGEST_MASS,
     LARGEST_MEAN_RATIO,
@@ -50,6 +49,7 @@ from rlaudit.meaning.log_statistics import (
 )
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning
 from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.meaning.token_tests import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 
@@ -124,35 +124,35 @@ def meaning_of_rollouts(
 
 
 def _meaning(figures: LoggedFigures, requested: Semantics, train: Semantics, shifted: bool) -> Meaning:
-    kind = _convicted(figures, requested, shifted) or _open(figures)
+    kind = _mismatch(figures, requested, shifted) or _open(figures)
     return Meaning(kind, train, train, train, requested, figures)
 
 
-def _convicted(figures: LoggedFigures, requested: Semantics, shifted: bool) -> Kind | None:
-    """Return what convicts first; None if nothing does.
+def _mismatch(figures: LoggedFigures, requested: Semantics, shifted: bool) -> Kind | None:
+    """Return the first mismatch that shows; None if none does.
 
-    First a report that the engine's own tokens refute, no matter what the trainer says; then a bias of all three; then
-    tokens that the trainer's distribution does not fit.
+    First a report that the engine's own tokens rule out, no matter what the trainer says; then a bias of all three;
+    then tokens that the trainer's distribution does not fit.
     """
     first, sharp, ratio = figures.first_choices, figures.sharp, figures.ratio
-    if not shifted and first is not None and first.convicts(GREEDY_EFFECT):
-        return dishonest(requested, sharper=first.value > 0)
+    if not shifted and first is not None and first.shows(GREEDY_EFFECT):
+        return misreported(requested, sharper=first.value > 0)
     if not shifted and figures.siblings is not None:
         kind = _by_siblings(figures.siblings, figures, requested)
         if kind is not None:
             return kind
     if ratio is not None and _off(ratio):
-        # Prompts that are too few to convict by it are too few to convict by anything else.
+        # Prompts that are too few to show it are too few to show anything else.
         if not _surprising(ratio):
             return Kind.FEW_BIASED
         return Kind.UNEXPLAINED_BIAS if figures.shift is None else Kind.UNEXPLAINED_SHIFT
-    if sharp is not None and sharp.convicts(TEMPERATURE_EFFECT, ALPHA):
+    if sharp is not None and sharp.shows(TEMPERATURE_EFFECT, ALPHA):
         # A report as far from the trainer as the tokens are is theirs: the mean ratio above does not leave 1.
         return Kind.TRAINER if figures.recomputed else Kind.HIDDEN_SAMPLING
     return None
 
 
-def dishonest(requested: Semantics, sharper: bool) -> Kind:
+def misreported(requested: Semantics, sharper: bool) -> Kind:
     """Name a report that is not of what the tokens were drawn from: raw, if the request moves raw logprobs that way."""
     sharpens = requested.temperature < 1.0 or requested.filtered
     flattens = requested.temperature > 1.0 or requested.penalised
@@ -160,7 +160,7 @@ def dishonest(requested: Semantics, sharper: bool) -> Kind:
 
 
 def _by_siblings(siblings: Siblings, figures: LoggedFigures, requested: Semantics) -> Kind | None:
-    """Return which of the three differs, by samples of one prompt; None if they convict none."""
+    """Return which of the three differs, by samples of one prompt; None if they show none."""
     report, trainer, trained = siblings.report, siblings.trainer, figures.ratio is not None
     # The trainer's probabilities may not add up to 1 if its logprobs are the rollout's plus one number.
     masses = figures.shift is None
@@ -168,7 +168,7 @@ def _by_siblings(siblings: Siblings, figures: LoggedFigures, requested: Semantic
         as_far = masses and siblings.off(trainer) and siblings.alike if trained else requested == RAW
         if as_far:
             return Kind.HIDDEN_FILTER if keeps_odds(report) else Kind.HIDDEN_SAMPLING
-        return dishonest(requested, sharper=report.step.value > 0)
+        return misreported(requested, sharper=report.step.value > 0)
     if not (masses and siblings.off(trainer)):
         return None
     return Kind.TRAINER if figures.recomputed else Kind.OFF_TRAINER

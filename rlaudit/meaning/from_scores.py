@@ -1,8 +1,8 @@
 """The meaning of one set of tokens that the trainer scored under other meanings.
 
 theta_report is a regression (`report_fit.py`), theta_sample a likelihood and tests that need no reported number
-(`sample_fit.py`, `honesty.py`). The mean ratio convicts (honest logprobs over the same support give 1 exactly) and
-never acquits.
+(`sample_fit.py`, `token_tests.py`). The mean ratio can show a mismatch (the sampler's logprobs over the
+same support give 1 exactly) and never a match.
 """
 
 from dataclasses import replace
@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.honesty import token_tests
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, Meaning, ScoredFigures, as_setting
 from rlaudit.meaning.report_fit import ReportFit, fit_report, huber_losses, paired_interval, rooms
 from rlaudit.meaning.sample_fit import SampleFit, fit_sample, prefers
 from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
+from rlaudit.meaning.token_tests import token_tests
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Of the trainer's loss that a meaning has to save at least to be what the report follows although it does not halve it.
@@ -32,7 +32,7 @@ def identify(
     """Find what these tokens mean.
 
     theta_sample: what the engine was asked to sample from; the tokens are tested, it is not taken on trust.
-    theta_train: what the trainer computes. floor_k2: k2 (or k3) of the noise floor, nats^2; None if not measured.
+    theta_train: what the trainer computes. floor_k2: k2 (or k3) of noise, nats^2; None if not measured.
     """
     if not scored.tokens:
         nan = float("nan")
@@ -41,11 +41,11 @@ def identify(
         figures = ScoredFigures(report, sample, (), 0, scored.sequences, len(scored.candidates))
         return Meaning(Kind.NO_TOKENS, theta_train, theta_train, theta_sample, theta_sample, figures)
     tests = token_tests(scored, theta_train)
-    convicted = any(test.on_tokens and test.convicts for test in tests)
+    seen_in_tokens = any(test.on_tokens and test.shows for test in tests)
     report = fit_report(scored, theta_train, floor_k2, seed)
-    sample = fit_sample(scored, theta_train, (theta_sample, report.theta), convicted, floor_k2, seed)
+    sample = fit_sample(scored, theta_train, (theta_sample, report.theta), seen_in_tokens, floor_k2, seed)
     figures = ScoredFigures(report, sample, tests, scored.tokens, scored.sequences, len(scored.candidates))
-    kind, reported = _convicted(figures, scored, theta_sample, theta_train, seed)
+    kind, reported = _mismatch(figures, scored, theta_sample, theta_train, seed)
     return Meaning(
         kind=kind or _open(figures, theta_sample, theta_train),
         theta_train=theta_train,
@@ -56,18 +56,18 @@ def identify(
     )
 
 
-def _convicted(
+def _mismatch(
     figures: ScoredFigures, scored: ScoredTokens, requested: Semantics, train: Semantics, seed: int
 ) -> tuple[Kind | None, Semantics]:
     """Return what shows first, and what the report follows: a report that the tokens rule out, a trainer that
     recomputes something else, tokens that were not requested, a mean ratio that nothing explains. None if nothing does.
     """
     report = figures.report
-    if report.differs and _refuted(figures, scored, train, seed):
+    if report.differs and _tokens_follow_trainer(figures, scored, train, seed):
         return (Kind.OTHER_REPORT if report.theta.differences(RAW) else Kind.RAW_REPORT), report.theta
     if report.differs:
         return Kind.TRAINER, report.theta
-    biased = figures.tests[0].convicts
+    biased = figures.tests[0].shows
     if figures.sample_differs:
         followed = _followed(figures, scored, requested, train)
         if followed is not None:
@@ -93,7 +93,7 @@ def _filters(figures: ScoredFigures, train: Semantics) -> Semantics | None:
 
 
 def _open(figures: ScoredFigures, requested: Semantics, train: Semantics) -> Kind:
-    """Return why there is no acquittal although nothing convicts; or that all three agree."""
+    """Return why there is no match although no mismatch shows; or that all three agree."""
     report, sample = figures.report, figures.sample
     if report.suspicious:
         return Kind.BETTER_FIT
@@ -105,10 +105,10 @@ def _open(figures: ScoredFigures, requested: Semantics, train: Semantics) -> Kin
     return Kind.FEW if few else Kind.AGREE
 
 
-def _refuted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, seed: int) -> bool:
-    """Return whether the tokens refute the meaning that the report follows, in favour of the trainer's.
+def _tokens_follow_trainer(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, seed: int) -> bool:
+    """Return whether the tokens rule out the meaning that the report follows, in favour of the trainer's.
 
-    If they do not tell, only a report that leaves processing out can be dishonest: a sampler reports no filter, penalty
+    If they do not tell, only a report that leaves processing out can be wrong: a sampler reports no filter, penalty
     or temperature that it does not apply. Of a filter they may seem to tell, where its edge is between two that are
     tried.
     """

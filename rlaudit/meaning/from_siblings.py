@@ -7,8 +7,8 @@
     both surely inside            nothing that would matter: a temperature within 5 %, no filter over 2 % of the mass,
                                   no top-p of 0.98, no min-p of 0.02
 
-Fewer agreements than reported convict only where the samples were seen to report one distribution: prompts that differ
-agree less as well.
+Fewer agreements than reported show something only if the samples were seen to report one distribution: prompts that
+differ agree less as well.
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ import numpy as np
 
 from rlaudit.arrays import Integers
 from rlaudit.meaning.broken_groups import Broken, broken, copied
-from rlaudit.meaning.honesty import TEMPERATURE_EFFECT
 from rlaudit.meaning.siblings import Agreement, SharedDraws, agreement, shared_draws
+from rlaudit.meaning.token_tests import TEMPERATURE_EFFECT
 from rlaudit.tokens.token_batch import TokenBatch
 
 # What would matter to a clip range: T=0.95 instead of 1, top-p 0.98 instead of none.
@@ -38,9 +38,9 @@ LIGHT_TOP_K = 50
 
 
 class Deviation(StrEnum):
-    """A deviation that a report names if nothing convicts."""
+    """A deviation that a report names if nothing shows."""
 
-    TEMPERATURE = f"a temperature {SAME_TEMPERATURE:.0%} off"
+    TEMPERATURE = f"a temperature {100 * SAME_TEMPERATURE:.0f} % off"
     TOP_P = f"top-p {WITNESSED_TOP_P:g}"
     MIN_P = f"min-p {LIGHT_MIN_P:g}"
     TOP_K = f"top-k {LIGHT_TOP_K}"
@@ -84,12 +84,12 @@ class Siblings:
 
     def off(self, side: Agreement | None) -> bool:
         """Return whether the tokens were surely not drawn from this side's distribution."""
-        if side is None or not self.whole or not side.step.convicts(TEMPERATURE_EFFECT):
+        if side is None or not self.whole or not side.step.shows(TEMPERATURE_EFFECT):
             return False
         return side.step.value > 0 or not self.broken
 
     @property
-    def convict(self) -> bool:
+    def off_a_side(self) -> bool:
         """Whether either side is off."""
         return self.off(self.report) or self.off(self.trainer)
 
@@ -201,12 +201,12 @@ def smallest_of(sides: Iterable[Agreement]) -> Smallest:
 
 def keeps_odds(side: Agreement) -> bool:
     """Return whether a filter rather than a temperature moved the tokens: the odds of kept tokens are unchanged."""
-    moved = side.odds.convicts(TEMPERATURE_EFFECT)
+    moved = side.odds.shows(TEMPERATURE_EFFECT)
     return side.step.value > 0 and not moved and side.odds.high < side.step.high
 
 
 def prompts_needed(side: Agreement) -> int | None:
-    """Return how many prompts of as many samples would make the intervals narrow enough to acquit.
+    """Return how many prompts of as many samples would make the intervals narrow enough for a match.
 
     None if no number does, because siblings hold too little of too many contexts.
     """
@@ -220,7 +220,7 @@ def prompts_needed(side: Agreement) -> int | None:
 def _uncut(side: Agreement) -> bool:
     """Return whether no filter cut.
 
-    Tokens refute a top-p or min-p that cuts less than would be seen; a top-k shows only by what it cuts.
+    Tokens rule out a top-p or min-p that cuts less than would be seen; a top-k shows only by what it cuts.
     """
     witnessed = side.reach >= WITNESSED_TOP_P and side.floor <= LIGHT_MIN_P
     return witnessed and cut_of(side) <= SAME_MASS

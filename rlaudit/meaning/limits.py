@@ -17,9 +17,9 @@ import numpy as np
 from scipy.special import betaincinv, stdtrit
 
 from rlaudit.meaning.from_siblings import Siblings
-from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.sharpness import Sharpness
 from rlaudit.meaning.siblings import Agreement
+from rlaudit.meaning.token_tests import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import ALPHA as ALPHA_OF_ESTIMATES
 from rlaudit.statistics.estimate import Estimate
@@ -33,7 +33,7 @@ LARGEST_MEAN_RATIO = 0.02
 # samples reach it without entropies where samples part early.
 LARGEST_STEP = 0.3
 # Of the mass that a filter takes, if no entropy shows it. The trade: tokens that no other sample drew count as cut, so
-# that honest samples of flat contexts leave as much open; a repetition penalty of 1.3 leaves all of it open.
+# that sound samples of flat contexts leave as much open; a repetition penalty of 1.3 leaves all of it open.
 LARGEST_MASS = 0.4
 # Of sequences; 29 of which none is shifted rule it out.
 LARGEST_SHIFTED = 0.1
@@ -119,7 +119,7 @@ def _step_limit(side: Agreement) -> float:
 
 
 def first_choices_limit(first: Estimate, units: int) -> float:
-    """Return the excess of first choices over their reported mass that would be named."""
+    """Return how much more often than reported first choices are drawn before that would be named."""
     return smallest_named(error_of(first), GREEDY_EFFECT, units, ALPHA_OF_ESTIMATES)
 
 

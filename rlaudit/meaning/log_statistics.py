@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.meaning.honesty import ALPHA, TEMPERATURE_EFFECT
 from rlaudit.meaning.sharpness import Sharpness, sharpness
 from rlaudit.meaning.token_evidence import TokenEvidence, once
+from rlaudit.meaning.token_tests import ALPHA, TEMPERATURE_EFFECT
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.estimate import Estimate, estimate_of
 from rlaudit.statistics.resample import FEWEST_PROMPTS, cluster_sums, sums_left
@@ -50,7 +50,7 @@ def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
     ended_T = np.where(left < 1.0, (1.0 - left) * np.log(np.maximum(1.0 - left, 1e-300)), 0.0)
     entropy_of_others_T = np.maximum((entropy_T + ended_T) / left + np.log(left), 0.0)
     others = sharpness(logprobs_T - np.log(left), entropy_of_others_T, evidence.cluster_T, evidence.clusters, noise)
-    off = [side.convicts(TEMPERATURE_EFFECT, ALPHA) for side in (plain, others)]
+    off = [side.shows(TEMPERATURE_EFFECT, ALPHA) for side in (plain, others)]
     if all(off):
         return plain if plain.inverse_step * others.inverse_step > 0 else None
     return None if any(off) else max(plain, others, key=lambda side: abs(side.inverse_step))
@@ -61,8 +61,8 @@ def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
     """Report against sample: share of tokens that are the reported first choice, less the mass reported for it.
 
     No trainer is needed: tokens sampled at T below 1, or through a filter, are the first choice more often than raw
-    logprobs say. An honest report fits its tokens, no matter what the trainer recomputes. None without top logprobs.
-    The greedy-leak test of `honesty.py`, with the reported distribution in place of the trainer's.
+    logprobs say. A right report fits its tokens, no matter what the trainer recomputes. None without top logprobs.
+    The greedy-leak test of `token_tests.py`, with the reported distribution in place of the trainer's.
     """
     if evidence.missing(("rollout_top_ids", "rollout_top_logprobs", "token_id")) or evidence.clusters < FEWEST_PROMPTS:
         return None
@@ -74,7 +74,7 @@ def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
     excess_T = (ids_TK[rows, best_T] == evidence.token_id_T) - np.exp(logprobs_TK[rows, best_T])
     if not np.isfinite(excess_T).all():
         return None
-    # Under an honest report tokens are draws one by one: a first choice of mass m varies by m (1 - m), seen or not.
+    # Under a right report tokens are draws one by one: a first choice of mass m varies by m (1 - m), seen or not.
     mass_T = np.exp(logprobs_TK[rows, best_T])
     columns = (excess_T, np.ones(evidence.tokens), mass_T * (1.0 - mass_T))
     sums_PJ = cluster_sums(columns, evidence.cluster_T, evidence.clusters)
@@ -142,7 +142,7 @@ def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:
 def too_high(evidence: TokenEvidence) -> Estimate | None:
     """Return the mean ratio - 1 if it is above 0: what was reported is then not what tokens were sampled from.
 
-    E over the sampler of trainer / reported is 1 for an honest report and any trainer, and below 1 if the sampler cut a
+    E over the sampler of trainer / reported is 1 for a right report and any trainer, and below 1 if the sampler cut a
     tail that the trainer keeps.
     """
     excess = mean_ratio_minus_one(evidence)

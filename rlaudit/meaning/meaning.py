@@ -22,16 +22,16 @@ from typing import Any
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
 from rlaudit.meaning.from_siblings import Siblings
-from rlaudit.meaning.honesty import SemanticTest
 from rlaudit.meaning.limits import Limits
 from rlaudit.meaning.report_fit import ReportFit
 from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
+from rlaudit.meaning.token_tests import SemanticTest
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
-# Acquitting takes as much as makes an interval reliable, at ten tokens a sequence.
+# A match takes as much as makes an interval reliable, at ten tokens a sequence.
 FEWEST_TOKENS = 10 * FEWEST_SEQUENCES
 # Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
 # filters that are tried (`candidates.py`) are farther from each other than that.
@@ -56,14 +56,14 @@ class Kind(StrEnum):
     UNEXPLAINED_BIAS = "a mean ratio off 1 that no meaning explains"
     UNEXPLAINED_SHIFT = "one and the same log ratio at every token"
     BETTER_FIT = "another meaning fits the report better, and not surely"
-    FEW_BIASED = "a mean ratio off 1 on too few prompts to convict by"
-    HANGING = "would convict with some prompts left out"
-    WIDE = "nothing convicts, and the interval of the mean ratio is too wide to acquit"
-    UNTOLD = "nothing convicts, and too few tokens tell what they were drawn from"
-    LEANING = "nothing convicts, and a figure is off that is too unsure to name anything by"
+    FEW_BIASED = "a mean ratio off 1 on too few prompts to name a cause"
+    HANGING = "a mismatch that shows only with some prompts left out"
+    WIDE = "nothing shows, and the interval of the mean ratio is too wide to rule a mismatch out"
+    UNTOLD = "nothing shows, and too few tokens tell what they were drawn from"
+    LEANING = "nothing shows, and a figure is off that is too unsure to name a cause"
     COPIED = "samples of a prompt are the same: greedy sampling under any report, or copied rows"
     NOTHING = "nothing found, up to limits of detection"
-    FEW = "nothing convicts, on too few tokens to acquit"
+    FEW = "nothing shows, on too few tokens to rule a mismatch out"
     NO_TOKENS = "there are no tokens"
 
     @property
@@ -78,7 +78,7 @@ class Kind(StrEnum):
         return Verdict.INCONCLUSIVE if self in OPEN_KINDS else Verdict.MISMATCH
 
     @property
-    def dishonest(self) -> bool:
+    def misreports(self) -> bool:
         """Whether the report is not of what the tokens were drawn from."""
         return self in {Kind.RAW_REPORT, Kind.OTHER_REPORT}
 
@@ -111,8 +111,8 @@ class ScoredFigures:
 
     @property
     def on_tokens(self) -> tuple[SemanticTest, ...]:
-        """The tests of the sampled tokens that convict."""
-        return tuple(test for test in self.tests if test.on_tokens and test.convicts)
+        """The tests of the sampled tokens that show a difference."""
+        return tuple(test for test in self.tests if test.on_tokens and test.shows)
 
     @property
     def strongest(self) -> SemanticTest | None:
@@ -159,7 +159,7 @@ class LoggedFigures:
     shift: float | None
     # Share of the squares of log ratios that lies in negative ones.
     one_sided: float | None
-    # What would convict only with some prompts left out, by name.
+    # What shows only with some prompts left out, by name.
     hanging: tuple[str, ...]
     tokens: int
     sequences: int

@@ -4,10 +4,10 @@ R(meaning) = mean Huber loss of (reported - logprob under the meaning) / (1 - p)
 proportion to 1 - p, so a loss in nats is that of the few tokens of which neither side is sure: in bfloat16 it hid a
 top-p of 0.95, under which near-certain tokens are reported with exactly 0. The mean, not the median: a light top-p or a
 penalty moves a minority of the tokens, and a median does not see them. A token that a meaning calls impossible was
-nevertheless sampled: engine noise carries some across the edge of a filter, more than noise can refute the meaning.
+nevertheless sampled: engine noise carries some across the edge of a filter; only more than that rules the meaning out.
 
 A meaning other than the trainer's is accepted when it halves the loss, when a paired interval over prompts of the
-difference excludes 0, and when the trainer's own loss is above twice the noise floor; and when it does so whichever
+difference excludes 0, and when the trainer's own loss is above twice that of noise; and when it does so whichever
 prompt is left out (`resample.py`). One that halves it with some prompts left out only leaves the verdict open.
 """
 
@@ -45,7 +45,7 @@ class ReportFit:
 
     theta: the accepted meaning (the trainer's own unless another is accepted). best: the one with the least loss,
     accepted or not. loss, trainer_loss: mean Huber losses, nats^2 of a logit. gain_low, gain_high: 99.9 % interval over
-    prompts of trainer_loss - loss of `best`. floor: the loss that the noise floor alone would make. halves_some:
+    prompts of trainer_loss - loss of `best`. floor: the loss that noise alone would make. halves_some:
     whether a meaning halves the loss with some prompts left out.
     """
 
@@ -66,7 +66,7 @@ class ReportFit:
 
     @property
     def suspicious(self) -> bool:
-        """Whether another meaning halves a loss above the floor, although prompts are too few to be sure."""
+        """Whether another meaning halves a loss above the noise, although prompts are too few to be sure."""
         halves = self.ratio < HALF and self.trainer_loss > TIMES_FLOOR * self.floor
         return not self.differs and (halves or self.halves_some)
 

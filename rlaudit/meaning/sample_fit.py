@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.honesty import ALPHA
 from rlaudit.meaning.report_fit import paired_interval, refined_temperature
 from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
+from rlaudit.meaning.token_tests import ALPHA
 from rlaudit.statistics.resample import sums_left
 
 LEAST_GAIN = 1e-3
-# Of the trainer's distribution in the mixture: small, because it costs every honest token its own size in nats.
+# Of the trainer's distribution in the mixture: small, because it costs every token of a right report its own size in
+# nats.
 EDGE_SHARE = 2e-3
 OUT_OF_TRAINER_NATS = -20.0
 
@@ -52,14 +53,14 @@ def fit_sample(
     scored: ScoredTokens,
     trainer: Semantics,
     likely: Sequence[Semantics] = (),
-    convicted: bool = False,
+    seen_in_tokens: bool = False,
     floor_k2: float | None = None,
     seed: int = 0,
 ) -> SampleFit:
     """Fit theta_sample.
 
     likely: meanings to prefer, in order, if the tokens cannot tell them from the best: the request, the report's.
-    convicted: whether a token test already shows that the tokens do not follow the trainer.
+    seen_in_tokens: whether a token test already shows that the tokens do not follow the trainer.
     """
     trainer_T = _softened(scored, trainer)
 
@@ -100,7 +101,7 @@ def fit_sample(
         return np.asarray((prior - most_K < math.log(ALPHA)) & (most_K > least * left_KC[:, -1]))
 
     surely = ln_p < math.log(ALPHA) and gain > least and bool(gains(scored.per_cluster(gain_T)[:, None]).all())
-    differs = bool(chosen.differences(trainer)) and low > 0 and scored.clusters > 2 and (surely or convicted)
+    differs = bool(chosen.differences(trainer)) and low > 0 and scored.clusters > 2 and (surely or seen_in_tokens)
     apart = [place for place, candidate in enumerate(scored.candidates, start=1) if candidate.differences(trainer)]
     return SampleFit(
         theta=chosen if differs else trainer,

@@ -55,15 +55,15 @@ class Sharpness:
         reach = REACH * self.error
         return -most - self.noise / 2.0 <= self.inverse_step - reach and self.inverse_step + reach <= most
 
-    def convicts(self, least: float, alpha: float) -> bool:
+    def shows(self, least: float, alpha: float) -> bool:
         """Return whether it is surprising and moves 1/T by more than `least` and noise, with any prompts left out."""
-        return bool(self._large(least).all()) and self.score.convicts(0.0, alpha=alpha)
+        return bool(self._large(least).all()) and self.score.shows(0.0, alpha=alpha)
 
     def leans(self, least: float, alpha: float) -> bool:
-        """Return whether it would convict with some prompts left out, and does not with all of them."""
+        """Return whether it shows with some prompts left out, and does not with all of them."""
         large = bool(self._large(least).any())
-        some = self.score.leans(0.0, alpha=alpha) or self.score.convicts(0.0, alpha=alpha)
-        return large and some and not self.convicts(least, alpha)
+        some = self.score.leans(0.0, alpha=alpha) or self.score.shows(0.0, alpha=alpha)
+        return large and some and not self.shows(least, alpha)
 
     def _large(self, least: float) -> NDArray[np.bool_]:
         """Return (1 + K,) whether the step is large, of all prompts and without each part of them."""
@@ -81,7 +81,8 @@ def sharpness(
     stated_T = np.square(score_T) * (1.0 - room_T) / room_T
     columns = (score_T, np.ones(len(score_T)), np.square(score_T), stated_T)
     sums_PJ = cluster_sums(columns, cluster_T, clusters)
-    # Tokens of an honest sampler are draws one by one, so their squares are a variance as well as those of prompts.
+    # Tokens of a sampler that reports what it draws from are draws one by one, so their squares are a variance as well
+    # as those of prompts.
     variance_P = np.maximum(sums_PJ[:, 2], sums_PJ[:, 3])
     score = estimate_of(sums_PJ[:, :2], least_variance_P=variance_P, resolution=FLOAT32_RESOLUTION)
     sums = sums_PJ.sum(axis=0)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rlaudit.counted import counted
 from rlaudit.meaning.from_siblings import (
     Deviation,
     Siblings,
@@ -13,6 +14,7 @@ from rlaudit.meaning.from_siblings import (
 )
 from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.siblings import Agreement
+from rlaudit.statistics.estimate import Estimate
 
 # The cause, and what to do next.
 CAUSES = {
@@ -21,7 +23,7 @@ CAUSES = {
         "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
     ),
     Kind.OTHER_REPORT: (
-        "dishonest logprobs",
+        "misreported logprobs",
         "score a sample with --score MODEL: it tells which meaning is reported",
     ),
     Kind.TRAINER: (
@@ -47,6 +49,7 @@ NO_SUCH_FIGURE = {
     "top-k shows by the mass it cuts alone",
     Deviation.PENALTY: "what it takes from some tokens it gives to others as likely",
 }
+AGREE_OTHERWISE = "new samples of one prompt agree more or less often than that"
 LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
 
 
@@ -57,19 +60,19 @@ class Conclusion:
     # Of a mismatch, else None.
     cause: str | None
     because: str
-    # What would refute it.
+    # When it is wrong, after "wrong if:".
     falsifier: str = ""
     # The experiment that settles it.
     next: str = ""
 
 
-def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
-    """Say why samples of one prompt convict."""
+def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
+    """Say what samples of one prompt show."""
     is_trainer = kind in {Kind.TRAINER, Kind.OFF_TRAINER}
     side = siblings.trainer if is_trainer else siblings.report
     assert side is not None
     sharper = "sharper" if side.step.value > 0 else "flatter"
-    whose = "the trainer recomputes" if is_trainer else "is reported"
+    whose = "the trainer computes" if is_trainer else "its logprobs say"
     like = f"a {'lower' if side.step.value > 0 else 'higher'} temperature"
     if keeps_odds(side):
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
@@ -78,11 +81,9 @@ def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     but = "" if kind is not Kind.OFF_TRAINER else "; but the log ratio does not follow the logprobs, as it does then"
     return Conclusion(
         cause,
-        f"samples of one prompt are {sharper} than {whose}: they draw what another sample drew "
-        f"{side.excess.value:+.1%} [{side.excess.low:+.1%}, {side.excess.high:+.1%}] more often than its mass, as "
-        f"under {like} (1/T {side.step.value:+.1%} [{side.step.low:+.1%}, {side.step.high:+.1%}] by one step, which is "
-        f"right for small changes only; {_size(side)}){but}",
-        "the same agreement on new samples of one prompt",
+        f"the sampler is {sharper} than {whose}: two samples of a prompt agree {more_often(side.excess)} than they "
+        f"should, as under {like} ({_size(side)}){but}",
+        "new samples of one prompt agree as often as they should",
         step,
     )
 
@@ -93,12 +94,12 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
         return ()
     lines = [_line(name, side) for name, side in siblings.sides.items() if siblings.whole]
     if siblings.left_out and siblings.whole:
-        lines.insert(0, f"{siblings.left_out} prompts hold copies and are left out")
+        lines.insert(0, f"{counted(siblings.left_out, 'prompt')} left out: the samples are copies")
     return (*(kind.value for kind in siblings.broken), *lines)
 
 
 def believed_of_siblings(siblings: Siblings) -> str:
-    """Say what both sides show if nothing convicts."""
+    """Say what both sides show if neither is off."""
     return f"both sides say, by samples of one prompt: {would_have_been_seen(siblings)}"
 
 
@@ -117,8 +118,8 @@ def would_have_been_seen(siblings: Siblings) -> str:
         for deviation in smallest.unseen
     ]
     return (
-        f"a temperature {smallest.temperature:.1%} off, or a filter that cuts {smallest.mass:.1%} of the mass, would "
-        f"have been seen{witnessed}; not seen: {', '.join(unseen)}"
+        f"a temperature {100 * smallest.temperature:.1f} % off, or a filter that cuts {100 * smallest.mass:.1f} % of "
+        f"the mass, would have been seen{witnessed}; not seen: {', '.join(unseen)}"
     )
 
 
@@ -126,7 +127,7 @@ def what_siblings_leave_open(siblings: Siblings | None) -> str:
     """Say how large a deviation may be that nothing shows."""
     if siblings is None or siblings.broken:
         return ""
-    return f", and samples of one prompt leave a temperature {reach_of(siblings.report):.0%} off open"
+    return f", and samples of one prompt leave a temperature {100 * reach_of(siblings.report):.0f} % off open"
 
 
 def what_would_tell(siblings: Siblings | None) -> str:
@@ -144,19 +145,34 @@ def leaning_of_siblings(siblings: Siblings) -> str:
     """Say what too few samples look like."""
     step = siblings.report.step
     if not siblings.whole or step.low <= 0.0 <= step.high:
-        return "samples of one prompt do not refute what is reported, and do not confirm it closely either"
+        return "samples of one prompt neither rule out what is reported nor confirm it closely"
     sharper = "sharper" if step.value > 0 else "flatter"
-    return f"samples of one prompt look {sharper} than is reported, and too few are seen to convict"
+    return f"samples of one prompt look {sharper} than is reported, but too few are seen to be sure"
 
 
 def _line(name: str, side: Agreement) -> str:
-    beyond = f", no top-p below {side.reach:.3f}" if side.reach > 0 else ""
-    return (
-        f"samples of one prompt against {name}: 1/T of the sampler is {side.step.value:+.1%} "
-        f"[{side.step.low:+.1%}, {side.step.high:+.1%}] off; at most {cut_of(side):.1%} of the mass is cut{beyond} "
-        f"({_size(side)})"
+    low, high, cut = side.step.low, side.step.high, cut_of(side)
+    bounds = [
+        # A bound of everything excludes nothing.
+        f"at most {100 * cut:.1f} % of the mass is cut" if cut < 1 else "",
+        f"no top-p below {side.reach:.3f}" if side.reach > 0 else "",
+    ]
+    return "; ".join(
+        [
+            f"samples of one prompt against {name} ({_size(side)}): 1/T of the sampler is off by "
+            f"{100 * side.step.value:+.1f} % [{100 * low:+.1f} %, {100 * high:+.1f} %]",
+            *filter(None, bounds),
+        ]
     )
 
 
+def more_often(excess: Estimate) -> str:
+    """Say how much more or less often something happens, in percent."""
+    sign, how = (1, "more") if excess.value >= 0 else (-1, "less")
+    low, high = sorted((sign * excess.low, sign * excess.high))
+    return f"{100 * abs(excess.value):.1f} % [{100 * low:.1f} %, {100 * high:.1f} %] {how} often"
+
+
 def _size(side: Agreement) -> str:
-    return f"{side.draws} draws in contexts that samples share, {side.prompts} prompts"
+    draws, prompts = counted(side.draws, "draw"), counted(side.prompts, "prompt")
+    return f"{draws} in contexts that samples share, {prompts}"

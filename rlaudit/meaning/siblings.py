@@ -14,24 +14,24 @@ has mean 0 if x_i was drawn from p, for any other draws, and so has every sum of
     odds        1(x_i in S) (l(x_i) - sum_S p l / M)
 
 Sharpness is the derivative of the draws' log-likelihood in 1/T, with a guess for the tokens that no sibling drew: `a`
-is how far such tokens lay below log(1 - M) in the other prompts, and a wrong guess costs power, never honesty. It is
-the most powerful of the three (twice the z of agreement at 16 samples). A change of 1/T by d moves its mean by d times
-the covariance of f and l: within S that is known, and beyond it the tokens drawn there stand for all. (With the
-variance of f in its place, a wrong guess would make the change look smaller than it is.) Where a context is nearly
-certain all three are nearly 0, and so is their variance. Odds are those between tokens that were kept: a filter leaves
-them alone and a temperature does not, which tells the one from the other.
+is how far such tokens lay below log(1 - M) in the other prompts, and a wrong guess costs power and makes no false
+alarm. It is the most powerful of the three (twice the z of agreement at 16 samples). A change of 1/T by d moves its
+mean by d times the covariance of f and l: within S that is known, and beyond it the tokens drawn there stand for all.
+(With the variance of f in its place, a wrong guess would make the change look smaller than it is.) Where a context is
+nearly certain all three are nearly 0, and so is their variance. Odds are those between tokens that were kept: a filter
+leaves them alone and a temperature does not, which tells the one from the other.
 
-What is estimated is a ratio of sums over prompts. The excess is the mean agreement of a draw. The step is the sum of
+What is estimated is a ratio of sums over prompts. The surplus is the mean agreement of a draw. The step is the sum of
 sharpness over that of its covariance with l: one step of Newton's method from 1/T = 1, so a large change of temperature
 is a bound. A context counts by its variance, which is the exact weight of the likelihood. The interval is over prompts,
 whose contexts have nothing to do with each other; it is never narrower than the variance that the reported
-probabilities say, nor than what rounding of float32 moves; Student's distribution stands for few prompts. It convicts
-where it does so with every part of the prompts left out.
+probabilities say, nor than what rounding of float32 moves; Student's distribution stands for few prompts. It names a
+cause if it does so with every part of the prompts left out.
 
-A filter is refuted without any statistics: a sampler that cuts at top-p draws nothing below tokens of more mass than
+A filter is ruled out without any statistics: a sampler that cuts at top-p draws nothing below tokens of more mass than
 that, one that cuts at min-p nothing less probable than that share of the first token, one that cuts at top-k nothing
 beyond rank k. Mass above, first token and rank are those among the tokens that samples of the prompt drew, which can
-only refute less: one logprob a token says nothing of the tokens that were not drawn.
+only rule out less: one logprob a token says nothing of the tokens that were not drawn.
 
 Not covered: contexts that no two samples share; a top-k of more than the samples of a prompt, but by the mass it cuts;
 a penalty so small that what it takes from some tokens it gives to others as likely.

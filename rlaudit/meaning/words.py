@@ -1,27 +1,30 @@
-"""The sentences about a meaning: its cause, the reason, and what would refute it. Nothing parses them."""
+"""The sentences about a meaning: its cause, the reason, and when it is wrong. Nothing parses them."""
 
 import math
 from collections.abc import Sequence
 
+from rlaudit.counted import counted
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
 from rlaudit.meaning.from_siblings import SAME_STEP, Siblings
-from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
 from rlaudit.meaning.least_data import OF_A_BIAS
 from rlaudit.meaning.limit_words import GROUPS_OR_ENTROPY, percent, prompts_to_show, too_little, would_have_shown
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.sibling_words import (
+    AGREE_OTHERWISE,
     CAUSES,
     LOGGED,
     Conclusion,
     believed_of_siblings,
     evidence_of_siblings,
     leaning_of_siblings,
-    refuted_by_siblings,
+    mismatch_in_siblings,
+    more_often,
     what_siblings_leave_open,
     what_would_tell,
     would_have_been_seen,
 )
+from rlaudit.meaning.token_tests import GREEDY_EFFECT, SemanticTest
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate, figure
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
@@ -40,6 +43,7 @@ ONE_NUMBER = (
     "raw and processed logprobs are the same numbers at T=1 without filters or penalties: they cannot be told apart "
     "here and need not be"
 )
+OFF_BY_MORE = "the mean ratio is off 1 by over 1 %, or with --score MODEL a support test falls below 1e-6"
 NO_TRAINER = "whether the trainer computes what is reported: the table has no trainer logprobs"
 WITH_TRAINER = "give the trainer's table as second argument, or --score MODEL"
 NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
@@ -47,12 +51,12 @@ NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top l
 
 def conclusion_of(meaning: Meaning) -> Conclusion:
     """Return the sentences about a meaning."""
-    figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
+    figures, differs = meaning.figures, meaning.verdict is Verdict.MISMATCH
     if isinstance(figures, ScoredFigures):
-        return _convicted_by_scores(meaning, figures) if convicted else _open_to_scores(meaning, figures)
-    if figures.ratio is None and figures.siblings is not None and not convicted:
+        return _mismatch_in_scores(meaning, figures) if differs else _open_to_scores(meaning, figures)
+    if figures.ratio is None and figures.siblings is not None and not differs:
         return _open_to_siblings(meaning, figures, figures.siblings)
-    return _convicted_by_logs(meaning, figures) if convicted else _open_to_logs(meaning, figures)
+    return _mismatch_in_logs(meaning, figures) if differs else _open_to_logs(meaning, figures)
 
 
 def unseen_by(meaning: Meaning) -> tuple[str, ...]:
@@ -85,21 +89,21 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
 
 def hanging(names: Sequence[str]) -> str:
     """Say that a few prompts decide whether a cause is named."""
-    return f"nothing is named, but {' and '.join(names)} would be with some prompts left out: it hangs on a few of them"
+    return f"no cause is named: a few prompts decide whether {' and '.join(names)} shows"
 
 
 def ratio_line(ratio: Measurement) -> str:
     """Return the mean ratio of all tokens."""
     return (
-        f"mean ratio - 1 is {figure(ratio.value, ratio.low, ratio.high)}, {ratio.tokens} tokens in {ratio.sequences} "
-        f"sequences of {ratio.clusters} prompts"
+        f"mean ratio - 1 is {figure(ratio.value, ratio.low, ratio.high)}, {_size_of(ratio.tokens, ratio.sequences)} of "
+        f"{counted(ratio.clusters, 'prompt')}"
     )
 
 
-def _convicted_by_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
+def _mismatch_in_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     match meaning.kind:
         case Kind.RAW_REPORT | Kind.OTHER_REPORT:
-            return _dishonest(meaning, figures)
+            return _misreported(meaning, figures)
         case Kind.TRAINER:
             return _trainer(meaning, figures)
         case Kind.HIDDEN_FILTER | Kind.HIDDEN_SAMPLING:
@@ -109,39 +113,40 @@ def _convicted_by_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion
                 UNEXPLAINED[meaning.kind],
                 f"{_test_line(figures.tests[0])}: the reported logprobs are not those of the sampler, and none of the "
                 f"{figures.tried} meanings tried explains how",
-                "a mean ratio of 1 on a new batch, or a meaning outside the list that halves the loss",
+                "the mean ratio is 1 on a new batch, or a meaning outside the list halves the loss",
             )
 
 
 def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     train, report = meaning.theta_train, figures.report
-    size = f"{figures.tokens} tokens in {figures.sequences} sequences"
+    size = _size_of(figures.tokens, figures.sequences)
     match meaning.kind:
         case Kind.BETTER_FIT:
             return Conclusion(
                 None,
-                f"{report.best.describe()} explains the reported logprobs better ({_fit_line(meaning, figures)}), but "
-                f"an interval over prompts of the difference includes 0 ({size})",
-                "the same ratio of losses with an interval that excludes 0, on more prompts",
+                f"the reported logprobs fit {_fits(report.best, report.loss)} better than "
+                f"{_fits(train, report.trainer_loss)}, but not surely: the interval of the gain includes 0 ({size})",
+                "more prompts give an interval that excludes 0",
             )
         case Kind.HANGING:
             names = [str(test.name) for test in figures.tests if test.leans]
             if figures.sample.gains_some:
                 names.append("the likelihood of the tokens")
-            return Conclusion(None, f"{hanging(names)} ({size})", "the same result on more prompts")
+            return Conclusion(None, f"{hanging(names)} ({size})", "more prompts give the same result")
         case Kind.UNTOLD:
             return Conclusion(
                 None,
-                f"{meaning.requested.describe()} was asked for, reported logprobs and trainer follow "
-                f"{train.describe()}, and the tokens do not tell which of the two they follow ({size})",
-                "tokens that tell: more of them, or a larger difference in "
-                f"{' and '.join(meaning.requested.differences(train))}",
+                f"{meaning.requested.describe()} was requested, but reported logprobs and trainer follow "
+                f"{train.describe()}; the tokens do not show which of the two they were drawn from ({size})",
+                "more tokens, or a larger difference in "
+                f"{' and '.join(meaning.requested.differences(train))}, show which",
             )
         case Kind.FEW:
             return Conclusion(
                 None,
-                f"nothing convicts, and {size} are too few to acquit (needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})",
-                "the same result on more tokens",
+                f"no sign of a mismatch, but {size} are too few to rule one out (needed: {FEWEST_TOKENS} in "
+                f"{FEWEST_SEQUENCES})",
+                "more tokens show a mismatch",
             )
         case Kind.NO_TOKENS:
             return Conclusion(None, "there are no tokens")
@@ -150,27 +155,27 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
             return Conclusion(
                 None,
                 f"reported logprobs, tokens and trainer agree on {train.describe()} ({_test_line(figures.tests[0])}; "
-                f"no test of {len(figures.tests)} convicts; {size}){same if meaning.requested == RAW == train else ''}",
-                "a meaning that halves the loss, a support test below 1e-6, or a mean ratio off 1 by over 1 %, on new "
-                "tokens",
+                f"none of {len(figures.tests)} tests shows a difference; {size})"
+                f"{same if meaning.requested == RAW == train else ''}",
+                "on new tokens the mean ratio is off 1 by over 1 %, another meaning halves the loss, or a support test "
+                "falls below 1e-6",
             )
 
 
-def _dishonest(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
+def _misreported(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     theta, train = meaning.theta_report, meaning.theta_train
     drawn = _drawn(meaning, figures, meaning.theta_sample if figures.sample_differs else train)
     name = (
         "raw logprobs: reported at T=1 before any processing"
         if meaning.kind is Kind.RAW_REPORT
-        else f"dishonest logprobs: reported at {theta.describe()}"
+        else f"misreported logprobs: reported at {theta.describe()}"
     )
     strongest = _strongest_line(figures)
     tokens = f"; {strongest}" if strongest else ""
     return Conclusion(
         f"{name}, sampled at {drawn}",
-        f"the reported logprobs are not those that the tokens were sampled with "
-        f"({_figures_line(meaning, figures)}{tokens})",
-        f"a loss under {theta.name} that is not below half of the loss under {train.name} on new tokens",
+        f"{_figures_line(meaning, figures)}{tokens}",
+        f"on new tokens {theta.name} does not fit twice as well as {train.name}",
     )
 
 
@@ -180,11 +185,11 @@ def _trainer(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     filters = [name for name in apart if name in FILTERS]
     what = "the sampler's filters" if len(filters) == len(apart) else " and ".join(apart)
     tokens = "tokens are sampled and reported" if figures.sample_differs else "tokens are reported"
-    unsure = "" if figures.sample_differs else "; the tokens alone cannot tell which of the two they follow"
+    unsure = "" if figures.sample_differs else " (the tokens alone do not show which of the two they follow)"
     return Conclusion(
         f"the trainer recomputes wrongly: {tokens} at {theta.describe()}, the trainer uses {train.describe()}",
-        f"the trainer's recomputation differs in {what}{unsure} ({_figures_line(meaning, figures)})",
-        f"a loss above half of today's once the trainer applies {theta.name} to its logits",
+        f"the trainer differs in {what}{unsure}; {_figures_line(meaning, figures)}",
+        f"the loss does not halve once the trainer applies {theta.name} to its logits",
     )
 
 
@@ -194,21 +199,20 @@ def _hidden(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     as_trained = not requested.differences(meaning.theta_train)
     as_drawn = not requested.differences(meaning.theta_sample) if figures.sample.differs else not as_trained
     if as_drawn:
-        origin = "as requested, but in neither the reported nor the trainer's logprobs"
+        origin = "as requested"
     else:
-        origin = "not in the request" if as_trained else f"but not as requested ({requested.name})"
+        origin = "not in the request" if as_trained else f"not as requested ({requested.name})"
     if figures.sample.differs:
         drawn, gain, ln_p = meaning.theta_sample, figures.sample.gain, figures.sample.ln_p
         words.append(f"{drawn.name} is likelier by {gain:.3g} nats per token, {_p_value(ln_p)}")
         sampler = _drawn(meaning, figures, drawn)
         at = f": tokens are sampled at {sampler}, the trainer uses {meaning.theta_train.describe()}"
-    words.append(f"{figures.tokens} tokens in {figures.sequences} sequences")
+    words.append(_size_of(figures.tokens, figures.sequences))
     kind = "truncation" if meaning.kind is Kind.HIDDEN_FILTER else "sampling parameters"
     return Conclusion(
         f"hidden {kind}{at}",
-        f"reported and trainer logprobs agree, yet the tokens were not drawn from them: {kind} {origin} "
-        f"({'; '.join(words)})",
-        "the same tests on tokens sampled with every sampling parameter written out (generation_config=vllm)",
+        f"{kind} {origin}, which neither the reported nor the trainer's logprobs have ({'; '.join(words)})",
+        "tokens sampled with every parameter written out (generation_config=vllm) show the same",
     )
 
 
@@ -225,17 +229,21 @@ def _strongest_line(figures: ScoredFigures) -> str:
     return f"{test.name}: {_p_value(test.ln_p)}, estimated {test.estimate_of} {test.estimate:.3g}" if test else ""
 
 
-def _fit_line(meaning: Meaning, figures: ScoredFigures) -> str:
-    fit = figures.report
-    return (
-        f"mean Huber loss {fit.loss:.2g} against {fit.trainer_loss:.2g} under the trainer's "
-        f"{meaning.theta_train.name}, gain {fit.gain_low:.2g} to {fit.gain_high:.2g} at 99.9 %"
-    )
+def _fits(meaning: Semantics, loss: float) -> str:
+    return f"{meaning.name} (loss {loss:.2g})"
 
 
 def _figures_line(meaning: Meaning, figures: ScoredFigures) -> str:
-    size = f"{figures.tokens} tokens in {figures.sequences} sequences"
-    return f"{_fit_line(meaning, figures)}; {_test_line(figures.tests[0])}; {size}"
+    fit = figures.report
+    return (
+        f"the reported logprobs follow {_fits(meaning.theta_report, fit.loss)}, not the trainer's "
+        f"{_fits(meaning.theta_train, fit.trainer_loss)}; {_test_line(figures.tests[0])}; "
+        f"{_size_of(figures.tokens, figures.sequences)}"
+    )
+
+
+def _size_of(tokens: int, sequences: int) -> str:
+    return f"{counted(tokens, 'token')} in {counted(sequences, 'sequence')}"
 
 
 def _test_line(test: SemanticTest) -> str:
@@ -248,19 +256,19 @@ def _p_value(ln_p: float) -> str:
     return f"p = 1e{ln_p / math.log(10):.0f}"
 
 
-def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
+def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
     first, siblings = figures.first_choices, figures.siblings
-    if meaning.kind.dishonest and first is not None and first.convicts(GREEDY_EFFECT):
-        return _refuted_by_first_choices(meaning, first)
-    if siblings is not None and siblings.convict and meaning.kind in CAUSES:
-        return refuted_by_siblings(meaning.kind, siblings)
+    if meaning.kind.misreports and first is not None and first.shows(GREEDY_EFFECT):
+        return _mismatch_in_first_choices(meaning, first)
+    if siblings is not None and siblings.off_a_side and meaning.kind in CAUSES:
+        return mismatch_in_siblings(meaning.kind, siblings)
     biased = "" if figures.ratio is None else ratio_line(figures.ratio)
     match meaning.kind:
         case Kind.UNEXPLAINED_SHIFT:
             return Conclusion(
                 UNEXPLAINED[meaning.kind],
                 f"{biased}: {_shape(figures)}",
-                "log ratios that differ from token to token on a new batch",
+                "on a new batch the log ratio differs from token to token",
                 "compare the normalisers of both sides for one token: padded vocabulary, base of the logarithm, an "
                 "offset",
             )
@@ -268,7 +276,7 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             return Conclusion(
                 UNEXPLAINED[meaning.kind],
                 f"{biased}: {_biased_side(figures)}; {_shape(figures)}",
-                "a mean ratio of 1 on a new batch",
+                "the mean ratio is 1 on a new batch",
                 "score a sample with --score MODEL: it tells which meaning the reported logprobs follow",
             )
         case _:
@@ -278,8 +286,8 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             return Conclusion(
                 cause,
                 f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as if sampled at "
-                f"{1 / max(0.1, 1 + step):.2f} times its temperature: another one, or a filter unknown to it",
-                "the same test on tokens sampled with every sampling parameter written out (generation_config=vllm)",
+                f"{1 / max(0.1, 1 + step):.2f} times its temperature: the sampler has another one, or a filter",
+                "tokens sampled with every parameter written out (generation_config=vllm) show the same",
                 following
                 if meaning.kind is Kind.TRAINER
                 else "score a sample with --score MODEL: its support tests tell temperature and filters apart",
@@ -297,19 +305,19 @@ def _off(kind: Kind, figures: LoggedFigures, size: str) -> Conclusion:
     off = " and ".join(figures.off)
     return Conclusion(
         None,
-        f"nothing is named, and {off} {'is' if len(figures.off) == 1 else 'are'} off by more than chance "
-        f"explains in one of twenty logs ({size})",
+        f"no cause is named, but {off} {'is' if len(figures.off) == 1 else 'are'} off by more than chance "
+        f"explains in one log of twenty ({size})",
         next=f"{_twice(figures)} settle it: a cause is named then, or the figure falls back",
     )
 
 
 def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
-    size = f"{figures.tokens} tokens in {figures.sequences} sequences"
+    size = _size_of(figures.tokens, figures.sequences)
     match meaning.kind:
         case Kind.FEW_BIASED if figures.ratio is not None:
             return Conclusion(
                 None,
-                f"{ratio_line(figures.ratio)}: too {'uneven' if figures.ratio.reliable else 'few'} to convict by; "
+                f"{ratio_line(figures.ratio)}: {'a few decide it' if figures.ratio.reliable else 'too few to tell'}; "
                 f"{_shape(figures)}",
                 next="more prompts: a few of them decide"
                 if figures.ratio.reliable
@@ -324,15 +332,15 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case Kind.NOTHING:
             return Conclusion(
                 None,
-                f"no test shows another meaning ({size}). {would_have_shown(figures.limits)}",
-                "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
+                f"no sign of a mismatch ({size}). {would_have_shown(figures.limits)}",
+                OFF_BY_MORE,
                 _more_than_nothing(figures),
             )
         case _:
             return Conclusion(
                 None,
                 f"reported logprobs are right on average and tokens are as sharp as {_believed(figures)} ({size})",
-                "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
+                OFF_BY_MORE,
             )
 
 
@@ -367,23 +375,23 @@ def _more_than_nothing(figures: LoggedFigures) -> str:
 
 def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:
     """Say what is open about rollouts that no trainer has scored."""
-    size = f"{figures.tokens} tokens in {figures.sequences} sequences"
+    size = _size_of(figures.tokens, figures.sequences)
     match meaning.kind:
         case Kind.HANGING:
             return Conclusion(None, hanging(figures.hanging), next=f"{_twice(figures)} settle it")
         case Kind.NOTHING:
             return Conclusion(
                 None,
-                f"no test shows that tokens were drawn from something else than is reported ({size}): "
+                f"no sign that tokens were drawn from something else than is reported ({size}). "
                 f"{would_have_shown(figures.limits)}",
-                "another agreement of new samples of one prompt",
+                AGREE_OTHERWISE,
                 WITH_TRAINER,
             )
         case Kind.AGREE:
             return Conclusion(
                 None,
                 f"tokens were drawn from what is reported ({size}): {would_have_been_seen(siblings)}",
-                "another agreement of new samples of one prompt",
+                AGREE_OTHERWISE,
                 WITH_TRAINER,
             )
         case Kind.UNTOLD:
@@ -396,14 +404,14 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
             return _open_to_logs(meaning, figures)
 
 
-def _refuted_by_first_choices(meaning: Meaning, excess: Estimate) -> Conclusion:
+def _mismatch_in_first_choices(meaning: Meaning, excess: Estimate) -> Conclusion:
     raw = meaning.kind is Kind.RAW_REPORT
     return Conclusion(
-        "raw-logprobs" if raw else "dishonest logprobs",
+        "raw-logprobs" if raw else CAUSES[Kind.OTHER_REPORT][0],
         f"tokens are {'sharper' if excess.value > 0 else 'flatter'} than the engine reports: the first choice is "
-        f"sampled {excess.value:+.1%} [{excess.low:+.1%}, {excess.high:+.1%}] more often than its reported mass"
+        f"sampled {more_often(excess)} than reported"
         + (f", as with raw logprobs of tokens sampled at {meaning.requested.name}" if raw else ""),
-        "the same share on tokens whose reported logprobs are processed",
+        "tokens with processed logprobs show the same share of first choices",
         "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
     )
 
@@ -427,8 +435,9 @@ def _biased_side(figures: LoggedFigures) -> str:
 def _shape(figures: LoggedFigures) -> str:
     """Say what the log ratios of a biased table look like."""
     if figures.shift is None:
-        return f"{figures.one_sided:.0%} of the squared difference lies in tokens that the trainer finds less likely"
-    return f"the trainer's logprob is the reported one {figures.shift:+.3g} nats at every token, as no sampler makes it"
+        share = 100 * (figures.one_sided or 0.0)
+        return f"{share:.0f} % of the squared difference lies in tokens that the trainer finds less likely"
+    return f"the trainer's logprob is the reported one {figures.shift:+.3g} nats at every token, which no sampler does"
 
 
 def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
@@ -436,8 +445,8 @@ def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
     lines = [] if figures.ratio is None else [ratio_line(figures.ratio)]
     if figures.sharp is not None:
         lines.append(
-            f"tokens against the trainer's entropy: 1/T of the sampler is {figures.sharp.inverse_step:+.2%} off "
-            f"(z {figures.sharp.score.score:.1f})"
+            f"tokens against the trainer's entropy: 1/T of the sampler is off by "
+            f"{100 * figures.sharp.inverse_step:+.2f} % (z {figures.sharp.score.score:.1f})"
         )
     factor = figures.temperature
     if factor is not None:

@@ -4,7 +4,7 @@ Covered: paired intervals: each bootstrap replicate draws the same prompts in bo
 both cancels. Only the prompts present in both are used, and the result says how many. `side_by_side` puts arms over
 different prompts together as well, for `non_inferiority.py`, whose arms need not share any.
 
-An effect is convicted by size and not only by an interval that excludes 0: verdicts are taken against an
+An effect counts by size and not only by an interval that excludes 0: verdicts are taken against an
 equivalence margin.
 """
 
@@ -155,7 +155,7 @@ def judge(low: float | None, high: float | None, margin: float, *, reliable: boo
     """Judge an interval by the equivalence margin `margin` > 0.
 
     Within [-margin, margin]: match. Beyond it: mismatch. Otherwise, or without an interval: inconclusive.
-    An unreliable interval never acquits, and convicts only if it would do so at twice its width.
+    An unreliable interval shows no match, and a mismatch only if it would do so at twice its width.
     """
     if not margin > 0:
         raise ValueError(f"an equivalence margin must be above 0: found {margin}")

@@ -12,7 +12,7 @@ tells them apart: only half of such differences are multiples of 2^-5, but all o
 on. float16 logits that are all 32 or more would pass for bfloat16 (those of SmolLM2-135M's five best tokens
 run from 8.5 to 37.75).
 
-Why not compare sizes of differences: the lattice convicts one side without the other, and a head in
+Why not compare sizes of differences: the lattice shows one side without the other, and a head in
 float32 on one side only can be worse than on none (NeMo-RL PR 3936, Fast-LLM PR 525).
 Source: IEEE 754 and bfloat16 spacing; tolerance derived at `_tolerance`.
 """
@@ -110,7 +110,7 @@ def _judge(best: Floats, other: Floats, temperature: float) -> LatticeEvidence:
     if distinct < FEWEST_DISTINCT:
         verdict, because = HeadPrecision.UNKNOWN, f"{distinct} distinct differences, below {FEWEST_DISTINCT}"
     elif hit_rate >= ON_THE_LATTICE and coarser >= 0.75:
-        verdict, because = HeadPrecision.BF16, f"{hit_rate:.1%} of logit differences are multiples of 2^-6"
+        verdict, because = HeadPrecision.BF16, f"{100 * hit_rate:.1f} % of logit differences are multiples of 2^-6"
     elif hit_rate >= ON_THE_LATTICE:
         verdict = HeadPrecision.UNKNOWN
         because = "a lattice of 2^-6 and nothing coarser: bfloat16 logits below 4, or float16 from 16 on"
@@ -120,10 +120,10 @@ def _judge(best: Floats, other: Floats, temperature: float) -> LatticeEvidence:
         verdict = HeadPrecision.UNKNOWN
         because = f"no two logits differ by {WIDE_ENOUGH:g}: too flat to know that they are not below 2"
     elif hit_rate <= OFF_THE_LATTICE:
-        verdict, because = HeadPrecision.NOT_BF16, f"only {hit_rate:.1%} are multiples of 2^-6, as by chance"
+        verdict, because = HeadPrecision.NOT_BF16, f"only {100 * hit_rate:.1f} % are multiples of 2^-6, as by chance"
     else:
         verdict = HeadPrecision.UNKNOWN
-        because = f"{hit_rate:.1%} are multiples of 2^-6: penalties, biases, or logits of several precisions"
+        because = f"{100 * hit_rate:.1f} % are multiples of 2^-6: penalties, biases, or logits of several precisions"
     return LatticeEvidence(
         hit_rate=hit_rate,
         differences=best.size,

@@ -44,7 +44,7 @@ class ObjectiveSettings:
     PPO's defaults are those of the paper; GSPO's are the 0.02 of PipelineRL's published runs (the GSPO
     paper has 3e-4 and 4e-4). A clip fraction is meaningless without them, so they are printed with it.
     clips: the ranges that the user's objective has. Both are always measured, these alone decide a verdict.
-    stated: whether the user said so; otherwise a few sequences beyond GSPO's range convict nothing.
+    stated: whether the user said so; otherwise a few sequences beyond GSPO's range are no mismatch.
     """
 
     ppo_epsilon_low: float = 0.2

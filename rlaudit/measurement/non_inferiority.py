@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.arrays import Floats
+from rlaudit.counted import counted
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import judge, side_by_side
 from rlaudit.measurement.measure import Tally
@@ -85,7 +86,7 @@ def non_inferiority(
     Raises ValueError unless floor > 0.
     """
     if not floor > 0:
-        raise ValueError(f"the floor of a non-inferiority margin must be above 0: found {floor}")
+        raise ValueError(f"the k3 that does not matter must be above 0: found {floor}")
     both = side_by_side(candidate, reference, metric, FEWEST_CLUSTERS)
 
     def log_used_of(sums: Floats) -> Floats:
@@ -121,4 +122,4 @@ def non_inferiority(
 
 def _too_few(clusters: int) -> str | None:
     """Say that the prompts are too few, if they are. Unpaired arms fill twice as many rows as either has prompts."""
-    return f"{clusters} prompts, below {FEWEST_CLUSTERS}" if clusters < FEWEST_CLUSTERS else None
+    return f"{counted(clusters, 'prompt')}, below {FEWEST_CLUSTERS}" if clusters < FEWEST_CLUSTERS else None

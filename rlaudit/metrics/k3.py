@@ -1,7 +1,7 @@
 """k3: the low-variance, non-negative estimator of KL(rollout || trainer).
 
-Covered: full-support, honest logprobs. Not covered: truncated rollouts (top-p, top-k), where the estimate
-is biased by the kept mass; `rlaudit/meaning` says when that is the case. The right tail explodes on large
+Covered: the sampler's logprobs of the full support. Not covered: truncated rollouts (top-p, top-k), where the
+estimate is biased by the kept mass; `rlaudit/meaning` says when that is the case. The right tail explodes on large
 positive log ratios.
 Why this as the headline and not k1: where differences are small its spread per token is about KL, that of
 k1 about √(2 KL).
@@ -32,7 +32,7 @@ METRIC = Metric(
     title="KL(rollout || trainer), k3",
     formula="mean(exp(d) - 1 - d)",
     unit="nats",
-    reads="How far apart the two distributions are, when the logprobs are honest.",
+    reads="How far apart the two distributions are, if the reported logprobs are the sampler's.",
     columns=columns,
     combine=mean,
     bounds=NON_NEGATIVE,

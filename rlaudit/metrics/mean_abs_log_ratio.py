@@ -1,8 +1,8 @@
 """Mean absolute log ratio: the figure most projects log, robust and comparable between them.
 
 Covered: the bulk of the difference, in nats per token. No exponential, so no token can own it.
-Not covered: its cause. It is never 0 between two engines; compare it with the A/A floor before calling it
-large.
+Not covered: its cause. It is never 0 between two engines; compare it with the noise of repeats before
+calling it large.
 Why not the maximum: a maximum grows with the number of tokens and cannot be compared.
 Source: the definition. PipelineRL averages sequence means, and it and open-instruct use the current policy
 (staleness).

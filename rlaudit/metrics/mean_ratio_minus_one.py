@@ -1,14 +1,14 @@
-"""Mean importance ratio minus one: a test of honesty, not of closeness.
+"""Mean importance ratio minus one: whether the rollout logprobs are the sampler's, not how close the two sides are.
 
 Covered: if the rollout logprobs are those the tokens were really drawn with, and the trainer gives no mass
 to what they exclude, the mean of trainer/rollout is 1 exactly, however far apart the two are. A mean that
-is not 1 convicts the
-logprobs: of another temperature, or of a renormalised top-p/top-k (then the mean is the kept mass, below 1).
-Not covered: how large a mismatch is. A mean of 1 acquits nothing: raw logprobs with a hidden top-p give it
+is not 1 shows that they are not: of another temperature, or of a renormalised top-p/top-k (then the mean is
+the kept mass, below 1).
+Not covered: how large a mismatch is. A mean of 1 rules nothing out: raw logprobs with a hidden top-p give it
 as well.
 Void on teacher-forced tokens, and on ratios that were clipped.
-Why not the mean log ratio: that is 0 only for equal distributions, so it mixes honest distance with
-dishonesty.
+Why not the mean log ratio: that is 0 only for equal distributions, so it mixes the distance of two engines
+with logprobs that are not the sampler's.
 Source: change of measure. Theirs are the mean itself, 1 higher; PipelineRL averages sequence means, and
 clamps first when policy_loss is reinforce; TRL and verl log it after truncation, which voids the test.
 """
@@ -28,12 +28,12 @@ METRIC = Metric(
     title="importance ratio mean - 1",
     formula="mean exp(d) - 1",
     unit="ratio",
-    reads="Not 0: the rollout logprobs are not those of the sampler. 0: nothing is acquitted.",
+    reads="Not 0: the rollout logprobs are not those of the sampler. 0: that alone rules nothing out.",
     columns=columns,
     combine=mean,
     resolution=FLOAT32_RESOLUTION,
-    # A sum of martingale differences under honesty: symmetric enough that skewness corrections only add
-    # noise.
+    # A sum of martingale differences if the logprobs are the sampler's: symmetric enough that skewness corrections only
+    # add noise.
     interval=IntervalMethod.PERCENTILE,
     exponentiates=True,
 )

@@ -1,6 +1,6 @@
 """Median absolute log ratio: the bulk, untouched by a few broken tokens.
 
-Covered: whether the typical token is at the floor. With p99 it tells precision (p99/median of 4 to 8) from
+Covered: whether the typical token differs by rounding alone. With p99 it tells precision (p99/median of 4 to 8) from
 sparse faults (routing flips of a mixture of experts, a broken sequence), which leave the median where it was.
 Not covered: the tail, and a bias of either sign. Resolution 0.75 % of the value; exact zeros are kept
 apart, so a median of 0 means that more than half of the tokens match bitwise.
@@ -17,7 +17,7 @@ METRIC = Metric(
     title="median |log ratio|",
     formula="median |d|",
     unit="nats",
-    reads="At the floor while the mean is not: the fault is sparse.",
+    reads="As small as rounding while the mean is not: a few tokens are far off.",
     columns=abs_log_ratio_bins,
     combine=Quantile(0.5),
     interval=IntervalMethod.PERCENTILE,

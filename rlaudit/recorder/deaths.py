@@ -4,6 +4,7 @@ import signal
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
+from rlaudit.counted import counted
 from rlaudit.recorder.last_steps import LastSteps, last_steps
 from rlaudit.recorder.recorded_process import Process
 from rlaudit.recorder.recording import Recording
@@ -70,12 +71,12 @@ def _kept(recording: Recording, process: Process, kept: LastSteps) -> Iterator[s
     parts = [f"{len(kept.steps)} steps" if kept.steps else "", f"{len(kept.batches)} batches" if kept.batches else ""]
     contents = " and ".join(part for part in parts if part) or "no step"
     until = "" if kept.at is None else f", the last at {_time(process, kept.at)}"
-    flying = f"; {kept.in_flight} requests in flight" if kept.in_flight else ""
+    flying = f"; {counted(kept.in_flight, 'request')} in flight" if kept.in_flight else ""
     yield f"process {process.pid}{name} {ended}; its last steps are kept in {kept.file.name}: {contents}{until}{flying}"
     batch = kept.computing
     if batch is not None:
         how = "had not returned" if batch.error is None else f"failed: {batch.error}"
-        work = f"{batch.requests} requests ({batch.tokens} tokens)"
+        work = f"{counted(batch.requests, 'request')} ({counted(batch.tokens, 'token')})"
         yield f"process {process.pid}: batch {batch.batch} of {work}, begun at {_time(process, batch.at)}, {how}"
     update = _last_update(recording, process, kept)
     if update is not None and kept.at is not None:

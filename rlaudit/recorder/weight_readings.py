@@ -132,9 +132,13 @@ class WeightReadings:
             parts.append(f"{self.unread} of very many experts were not read")
         if self.changed:
             share = self.rounded_away / self.changed
-            parts.append(f"{share:.1%} of {self.changed} elements that changed were rounded to the value they had")
+            parts.append(
+                f"{100 * share:.1f} % of {self.changed} elements that changed were rounded to the value they had"
+            )
         if self.rounded_away:
-            shares = [f"{update.rounded_away / update.changed:.1%}" for update in self.updates if update.changed]
+            shares = [
+                f"{100 * (update.rounded_away / update.changed):.1f} %" for update in self.updates if update.changed
+            ]
             left_out = ["..."] if len(shares) > 2 * _SHOWN else []
             shares = [*shares[:_SHOWN], *left_out, *shares[-_SHOWN:]] if left_out else shares
             parts.append(f"by update {', '.join(shares)}")

@@ -39,7 +39,7 @@ class Group:
     name: str  # empty if there is only one group
     slug: str  # unique, of letters and digits
     things: Sequence[Thing]
-    floor: Mapping[str, float] = field(default_factory=dict)  # the noise floor by metric
+    floor: Mapping[str, float] = field(default_factory=dict)  # the noise of repeats by metric
 
     @property
     def main(self) -> list[Thing]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.counted import counted
 from rlaudit.rendering.outline import Block, Folded, Lines, Table
 from rlaudit.report.shown_value import shown
 from rlaudit.vllm.decides_nothing import DECIDES_NOTHING
@@ -131,7 +132,7 @@ def not_seen_lines(config: "Config") -> list[str]:
 
 
 def _names(rows: "Sequence[Setting]") -> str:
-    return ", ".join(row.name for row in rows) if len(rows) <= MOST_NAMES else f"{len(rows)} settings"
+    return ", ".join(row.name for row in rows) if len(rows) <= MOST_NAMES else f"{counted(len(rows), 'setting')}"
 
 
 def _side(config: "Config", rows: "Sequence[Setting]") -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlaudit.counted import counted
 from rlaudit.errors import NotFinished
 from rlaudit.rendering.markdown_escaped import escaped, table
 
@@ -61,7 +62,7 @@ class Row:
     name: str
     value: float | None
     interval: str
-    noise: str  # the noise floor in words that fit a cell, empty if the report has none
+    noise: str  # the noise of repeats in words that fit a cell, empty if the report has none
 
 
 def rendered(wanted: MismatchTable, report: "Report") -> str:
@@ -71,14 +72,14 @@ def rendered(wanted: MismatchTable, report: "Report") -> str:
         names = " or ".join(bar.metric for bar in wanted.bars)
         raise NotFinished(f"this report has no {names}", "rlaudit ablate, compare or curves measure it")
     parts = [_part(bar, rows) for bar, rows in rows_of.items() if rows]
-    parts += [escaped(f"Noise floor of block {name}: {why}.") for name, why in _floors(report).items()]
+    parts += [escaped(f"Noise of repeats in block {name}: {why}.") for name, why in _floors(report).items()]
     parts.append(escaped(" ".join([wanted.asks, *_missing_steps(report, wanted)])))
     return "\n\n".join(parts) + "\n"
 
 
 def _part(bar: Bar, rows: list[Row]) -> str:
     share = "share of the room" if bar.least else "ratio"
-    header = ["", bar.called, "threshold", share, "95 % interval", "noise floor", ""]
+    header = ["", bar.called, "threshold", share, "95 % interval", "noise of repeats", ""]
     cells = []
     for row in rows:
         # If parity is 1 and not 0, what counts is how much of the room above it is used.
@@ -128,7 +129,9 @@ def _step_rows(metric: "CurveMetric", steps: int | None) -> Iterator[Row]:
 def _measured(name: str, measured: "Measurement", noise: str) -> Row:
     has_interval = measured.low is not None and measured.high is not None
     sign = "" if measured.reliable else " ?"
-    interval = f"{measured.low:.4g} to {measured.high:.4g}{sign}, {measured.tokens} tokens" if has_interval else "-"
+    interval = (
+        f"{measured.low:.4g} to {measured.high:.4g}{sign}, {counted(measured.tokens, 'token')}" if has_interval else "-"
+    )
     return Row(name, measured.value, interval, noise)
 
 

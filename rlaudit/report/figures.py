@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rlaudit.counted import counted
+
 if TYPE_CHECKING:
     from rlaudit.measurement.contrast import Contrast
     from rlaudit.measurement.measure import Measurement
@@ -69,11 +71,11 @@ def cost(report: "Report") -> list[str]:
     lines = [
         f"{run.seconds / 60:.1f} min, {run.cells_run} cells run and {run.cells_kept} kept, "
         f"peak memory of a cell {run.peak_memory_mib / 1024:.1f} GiB",
-        f"{run.sequences_sampled} sequences, {run.sequences_scored} distinct ones scored by the trainer",
+        f"{counted(run.sequences_sampled, 'sequence')}, {run.sequences_scored} distinct ones scored by the trainer",
     ]
     lines += [damaged(run.damaged)] if run.damaged else []
     lines += [
-        f"trainer against itself ({floor.trainer}; {floor.sequences} sequences alone and in their batch): "
+        f"trainer against itself ({floor.trainer}; {counted(floor.sequences, 'sequence')} alone and in their batch): "
         f"mean |d| {number(floor.mean_abs)}, max {number(floor.max_abs)}, k3 {number(floor.k3)}"
         for floor in run.micro_batch_floors
     ]

@@ -7,7 +7,7 @@ What changed
 
 Why it matters
     Where a prompt is cut decides which kernels compute it and beside which other tokens: the same prompt no longer
-    rounds the same way. The effect is small and spread over all tokens; it explains a floor, not a bias.
+    rounds the same way. The effect is small and spread over all tokens; it explains noise, not a bias.
 
 Example
     Reported:

@@ -7,8 +7,8 @@ What changed
 
 Why it matters
     float16 keeps 10 bits of mantissa, bfloat16 7: the same weights give logits that differ in every position.
-    Where both sides agree, much of the rounding is shared. It is the floor under every mismatch metric, and no
-    setting of caching or scheduling gets below it.
+    Where both sides agree, much of the rounding is shared. What is left is the least that every mismatch metric
+    shows: no setting of caching or scheduling gets below it.
 
 Example
     Reported:

@@ -2,7 +2,7 @@
 
 What changed
     From 0.8.5 to 0.10.2 both engines are in the package. Unless VLLM_USE_V1 is set, vLLM takes V1 where everything
-    asked for is supported and otherwise V0, with a log line (0.8.5 vllm/engine/arg_utils.py:1292-1499): a device
+    requested is supported and otherwise V0, with a log line (0.8.5 vllm/engine/arg_utils.py:1292-1499): a device
     older than sm80, a scheduler option, a dtype, a start from another thread all decide.
 
 Why it matters

@@ -30,7 +30,7 @@ How to confirm
     return the kept set with `return_sampling_mask`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rlaudit.audit.audit import FILTERS, Audit
 from rlaudit.audit.finding import Finding
@@ -61,7 +61,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if cut:
         severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
         trainer = "the trainer does not apply" if replays is False else "the trainer would have to apply as well"
-        message = f"Rollouts are sampled with {listed(cut)}, which {trainer}: {_consequence(audit)}. Sample without."
+        message = f"Rollouts are sampled with {listed(cut)}, which {trainer}: {_consequence(audit)}. {_way_out(cut)}"
         sets = {name: NEUTRAL_SAMPLING[name] for name in cut}
         yield RULE.finding(audit, severity, next(iter(cut)), message, confirm=CONFIRM, sets=sets)
     elif audit.config.has_trainer:
@@ -77,9 +77,15 @@ def _consequence(audit: Audit) -> str:
         return "the tokens are off-policy"
     if returned is Returned.PROCESSED:
         ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
-        return f"{engine_of(audit.after)} renormalises its logprobs, and the {ratio} is the kept mass instead of 1"
+        whose = f"{engine_of(audit.after)} returns logprobs of the cut distribution, the trainer of the whole"
+        return f"{whose}, so the {ratio} is below 1 (the kept mass)"
     whole = f"{engine_of(audit.after)} returns logprobs of the whole softmax, so the tokens are off-policy unseen"
-    return f"{whole}; processed ones would not mend that, and move every ratio" if _needs_raw(audit) else whole
+    return f"{whole}; processed ones would not fix that, and move every ratio" if _needs_raw(audit) else whole
+
+
+def _way_out(cut: Iterable[str]) -> str:
+    settings = ", ".join(f"{name}={NEUTRAL_SAMPLING[name]:g}" for name in cut)
+    return f"Set {settings}, or cut in the trainer."
 
 
 def _needs_raw(audit: Audit) -> bool:

@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     rollout, trainer = rollout_head_dtype(audit.after), trainer_head_dtype(audit)
     if isinstance(rollout, Unknown) or Dtype.FLOAT32 in (rollout, trainer) or requested_head_dtype(audit.after):
-        return  # one float32 head is one-sided-fp32-head's, a dtype that is asked for in vain head-dtype-ignored's
+        return  # one float32 head is one-sided-fp32-head's, a dtype that is requested in vain head-dtype-ignored's
     both = f"The rollout's head is in {rollout}"
     both += f", the trainer's in {trainer}" if trainer else ""
     native = (

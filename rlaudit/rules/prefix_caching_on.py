@@ -1,7 +1,7 @@
 """Prefix caching is on after the migration and was off before it, and nothing says which one is wanted.
 
 What changed
-    V0 left prefix caching off unless it was asked for. V1 turns it on for text generation (vllm/engine/arg_utils.py,
+    V0 left prefix caching off unless it was requested. V1 turns it on for text generation (vllm/engine/arg_utils.py,
     0.8.5:1572, 0.18.1:2098). Both declare `enable_prefix_caching = None`, so comparing declared defaults does not show
     it.
 

@@ -24,7 +24,7 @@ Safe to ignore when
     The speed is worth it, importance weights correct for it, and the mismatch metric is watched.
 
 How to confirm
-    `rlaudit ablate quick` with and without it: compare k3 with the noise floor.
+    `rlaudit ablate quick` with and without it: compare k3 with the noise of repeats.
 """
 
 from collections.abc import Iterator

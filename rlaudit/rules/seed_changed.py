@@ -23,7 +23,7 @@ Safe to ignore when
     you compare distributions and not single runs.
 
 How to confirm
-    `rlaudit ablate` with factor `engine-version`: its repeats with other seeds are the noise floor.
+    `rlaudit ablate` with factor `engine-version`: its repeats with other seeds show the noise.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if moved is not None:
         sent = audit.config.sampling.get(SETTING)
         if sent is not None and sent.value is not None:
-            effect = "Every request has a seed of its own"
+            effect = "Every request sends its seed"
         elif audit.config.facts.seeds_replicas is True:
             effect = "The framework seeds its engines all the same"
         else:

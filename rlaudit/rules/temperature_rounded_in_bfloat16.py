@@ -8,7 +8,7 @@ What changed
 Why it matters
     V0's logprobs are those of the rounded temperature: exact to 1.5e-6 against it and off by up to 0.02 nats against
     0.7 (measured with 0.8.5). After the migration that part of the reference's mismatch is gone. It is a difference
-    between the runs that need not be mended.
+    between the runs that needs no fix.
 
 Example
     Reported:

@@ -2,8 +2,8 @@
 
 Covered: means, and differences of two means, of clustered tokens; few prompts (Student's distribution); tokens whose
 variance the model itself states, which counts where the data show less of it; rounding that moves all tokens one way.
-An estimate convicts only if it does so with every part of the prompts left out (`resample.py`). If it does with some of
-them only, it leans, which is no acquittal either.
+An estimate shows a difference only if it does so with every part of the prompts left out (`resample.py`). If it does
+with some of them only, it leans, which rules nothing out either.
 """
 
 import math
@@ -38,15 +38,15 @@ class Estimate:
         """The two-sided p-value of the null."""
         return math.exp(self.ln_p)
 
-    def convicts(self, least: float, null: float = 0.0, alpha: float = ALPHA) -> bool:
+    def shows(self, least: float, null: float = 0.0, alpha: float = ALPHA) -> bool:
         """Return whether it is surely and by more than `least` to one side of the null, with any part left out."""
         far_K = self._far(least, null, alpha)
         side = np.sign(self.value - null)
         return bool(len(far_K) > 1 and far_K.all() and (np.sign(self.left_K - null) == side).all())
 
     def leans(self, least: float, null: float = 0.0, alpha: float = ALPHA) -> bool:
-        """Return whether it would convict with some part left out, or with none, but not with each of them."""
-        return bool(self._far(least, null, alpha).any()) and not self.convicts(least, null, alpha)
+        """Return whether it would show with some part left out, or with none, but not with each of them."""
+        return bool(self._far(least, null, alpha).any()) and not self.shows(least, null, alpha)
 
     def _far(self, least: float, null: float, alpha: float) -> np.ndarray:
         """Return whether it is surely far from the null: of the whole, then without each part."""

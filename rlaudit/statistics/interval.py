@@ -33,6 +33,7 @@ from statistics import NormalDist
 import numpy as np
 
 from rlaudit.arrays import Floats
+from rlaudit.counted import counted
 from rlaudit.statistics.heavy_tail import normal_reach, widening
 from rlaudit.statistics.resample import (
     FEWEST_CLUSTERS,
@@ -154,9 +155,9 @@ def _without(level: float, reason: str) -> Interval:
 
 def _why_unreliable(sequences: int, clusters: int) -> str | None:
     if sequences < FEWEST_SEQUENCES:
-        return f"{sequences} sequences, below {FEWEST_SEQUENCES}"
+        return f"{counted(sequences, 'sequence')}, below {FEWEST_SEQUENCES}"
     if clusters < FEWEST_CLUSTERS:
-        return f"{clusters} prompts, below {FEWEST_CLUSTERS}"
+        return f"{counted(clusters, 'prompt')}, below {FEWEST_CLUSTERS}"
     return None
 
 

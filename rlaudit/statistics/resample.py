@@ -1,15 +1,15 @@
 """The one cluster resampler: what chance could have made of a figure, and the guards against too few clusters.
 
 Tokens of one completion are not independent, and neither are siblings: prompts are. So tokens are summed by prompt
-once, whole prompts are drawn again, and no figure is believed that a part of the prompts turns. What convicts passes
-through here, in one of three ways:
+once, whole prompts are drawn again, and no figure is believed that a part of the prompts turns. What names a cause
+passes through here, in one of three ways:
 
     replicates   `Resampled`: the spread of a figure over prompts drawn again, with percentiles and p-values
     left out     `sums_left`: the figure without each part of the prompts
     score        `standard_score`: how many standard errors a figure lies from what was expected of it
 
-A single prompt has no error: what its resamples differ by is the order in which a processor sums (OpenBLAS has kernels
-of its own for Haswell, Zen and SkylakeX), so its score is 0. Several prompts that all say the same are evidence,
+A single prompt has no error: what its resamples differ by is the order in which a processor sums (OpenBLAS has other
+kernels for Haswell, Zen and SkylakeX), so its score is 0. Several prompts that all say the same are evidence,
 however small the error came out: it counts as what rounding leaves of the estimate. The error of few prompts is itself
 a guess, so chance is Student's with one degree of freedom less than there are prompts.
 

@@ -49,6 +49,6 @@ class DataShare:
         unread = "; the rest of a file could not be read" if self.unread else ""
         sample = ""
         if self.sample_of is not None:
-            missable = f"what is wrong in fewer than {self.missable:.1%} of them may be in none of these"
+            missable = f"what is wrong in fewer than {100 * self.missable:.1f} % of them may be in none of these"
             sample = f", a sample of {self.sample_of} sequences: {missable}"
-        return f"{used} ({1 - self.left_out:.1%}){unread}{sample}"
+        return f"{used} ({100 * (1 - self.left_out):.1f} %){unread}{sample}"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlaudit.counted import counted
 from rlaudit.did_you_mean import nearest
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
@@ -152,7 +153,9 @@ def _directory(path: Path, of_trainer: bool) -> TokenTable:
     if not by_export:
         raise _unknown(path, of_trainer)
     if len(by_export) > 1:
-        formats = ", ".join(f"{exports[name].title} ({len(files)} files)" for name, files in by_export.items())
+        formats = ", ".join(
+            f"{exports[name].title} ({counted(len(files), 'file')})" for name, files in by_export.items()
+        )
         raise UsageError(f"{path} holds several formats: {formats}", "give the file or folder of one of them")
     ((name, files),) = by_export.items()
     files = [file for file in files if not exports[name].aside(file)] or files

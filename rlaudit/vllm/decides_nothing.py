@@ -5,7 +5,7 @@ One that a config or a framework sets is shown like every other, and so is one t
 
 from collections.abc import Mapping
 
-_HELD_BY_OTHERS = "what it chooses has rows of its own"
+_HELD_BY_OTHERS = "what it chooses has other rows"
 _LOADING = "which files are loaded, not what is in them"
 _WATCHING = "what is logged, not what is computed"
 _CLASS = "the class that each release brings for its own engine"

@@ -134,7 +134,7 @@ ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
     ("engine", "max_long_partial_prefills"): ("long_prefill_token_threshold limits long prompts.", None),
     ("engine", "enable_lora_bias"): ("LoRA biases are not supported any more.", None),
     ("engine", "lora_extra_vocab_size"): ("LoRA cannot add words any more.", None),
-    ("flag", "disable-frontend-multiprocessing"): ("The server always runs its engine in a process of its own.", None),
+    ("flag", "disable-frontend-multiprocessing"): ("The server always runs its engine in another process.", None),
     ("flag", "disable-log-requests"): ("Requests are not logged by default any more.", None),
     ("sampling", "best_of"): ("Ask for n, and rank the results yourself.", None),
     ("sampling", "guided_decoding"): ("structured_outputs takes the same.", None),

@@ -72,7 +72,7 @@ def test_a_cause_that_an_ablation_removes_names_one_of_its_factors():
 
 
 @pytest.mark.parametrize("name", sorted(all_causes()))
-def test_every_cause_says_what_would_refute_it_and_what_to_try_next(name):
+def test_every_cause_says_when_it_is_wrong_and_what_to_try_next(name):
     cause = all_causes()[name]
     assert len(cause.falsifier) > 20
     assert len(cause.next) > 20
@@ -124,7 +124,7 @@ def test_dense_noise_without_a_floor_is_never_called_precision():
     found = judged(noisier(table(prompts=40), 0.2), floor_k2=None)
     assert found.names == frozenset()
     assert found.unexplained == 1.0
-    assert "floor" in {one.name: one.reason for one in found.not_tested}["body-precision"]
+    assert "usual" in {one.name: one.reason for one in found.not_tested}["body-precision"]
 
 
 def test_dense_noise_above_a_floor_is_precision_only_where_ids_show_no_memory():

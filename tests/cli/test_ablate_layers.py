@@ -16,7 +16,7 @@ def test_processed_logprobs_match_in_every_layer_and_end_with_exit_code_0(labora
     assert run.exit_code == 0
 
 
-def test_numbers_that_compiled_kernels_move_are_blamed_on_the_path_and_on_the_factor_that_mends_it(
+def test_numbers_that_compiled_kernels_move_are_blamed_on_the_path_and_on_the_factor_that_fixes_it(
     laboratory: Laboratory,
 ) -> None:
     block = {
@@ -33,7 +33,7 @@ def test_numbers_that_compiled_kernels_move_are_blamed_on_the_path_and_on_the_fa
     assert "-0%" not in path["because"]
     assert run.effects("k2") == {
         "enforce-eager=on": "removes the mismatch",
-        "prefix-caching=off": "inside the noise floor",
+        "prefix-caching=off": "within the noise of repeats",
     }
     assert run.exit_code == 1
 

@@ -71,7 +71,7 @@ def scored(laboratory):
     return ["--score", str(laboratory.model), "--score-dtype", "float32", "--cpu", "--score-tokens", "4000"]
 
 
-def test_without_scores_nothing_convicts_and_nothing_acquits(tmp_path):
+def test_without_scores_nothing_is_shown_and_nothing_is_ruled_out(tmp_path):
     code, report = compared(written(tmp_path / "t.jsonl", sampled()))
     assert (code, report["exit_code"]) == (3, 3)
     assert [layer["verdict"] for layer in report["layers"]] == ["inconclusive", "match", "not tested"]
@@ -89,7 +89,7 @@ def test_nothing_found_ends_with_0_unless_a_match_is_required_and_its_limits_sta
     assert compared(path, "--require", "match")[0] == 3
 
 
-def test_a_model_to_score_with_acquits_what_agrees(tmp_path, scored):
+def test_a_model_to_score_with_matches_what_agrees(tmp_path, scored):
     code, report = compared(written(tmp_path / "t.jsonl", sampled(0.8)), "--temperature", "0.8", *scored)
     assert [layer["verdict"] for layer in report["layers"]] == ["match", "match", "match"]
     assert code == 0
@@ -212,7 +212,7 @@ def test_a_migration_is_judged_from_two_logs(tmp_path, new, more, verdict):
     if not more:
         assert (distance["against"]["paired"], distance["against"]["clusters"]) == (True, PROMPTS)
         assert any("before (" in line for line in report["layers"][1]["evidence"])
-    # Sampled logprobs alone acquit nobody: the semantic layer stays open, and so does the audit.
+    # Sampled logprobs alone prove no match: the semantic layer stays open, and so does the audit.
     assert code == 3
 
 

@@ -45,7 +45,7 @@ def test_a_framework_is_explained_and_a_wrong_name_has_a_nearest(capsys: pytest.
     assert run(["explain", "../rules"]) == 2
 
 
-def test_every_cause_is_listed_and_explained_with_what_refutes_and_removes_it(
+def test_every_cause_is_listed_and_explained_with_when_it_is_wrong_and_what_moves_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = {line.split()[0]: line for line in printed(capsys, "list", "causes").splitlines()}

@@ -16,7 +16,7 @@ def test_every_catalogued_release_has_a_page(version: str) -> None:
     assert ("What moved since" in page) == (version != str(known_versions()[0]))
 
 
-def test_what_a_release_brought_and_mended_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_release_brought_and_fixed_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "0.26.0"]) == 0
     page = capsys.readouterr().out
     mended, brought = (

@@ -64,7 +64,7 @@ def test_a_missing_mismatch_metric_names_how_to_log_it() -> None:
     assert "calculate_log_probs" in order_of(comparison(result(ENTROPY, 3, 9))).next
 
 
-def test_training_alone_does_not_acquit_the_logprobs() -> None:
+def test_training_alone_does_not_clear_the_logprobs() -> None:
     assert "raw logprobs" in order_of(comparison(result(KL), result(REWARD, 10, 14))).suggests
 
 

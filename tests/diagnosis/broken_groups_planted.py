@@ -1,6 +1,6 @@
 """What makes samples of one prompt no siblings, planted in honest tables.
 
-Both sides report what tokens were drawn from, whatever is planted: nobody may be convicted.
+Both sides report what tokens were drawn from, whatever is planted: no cause may be named.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Honest logs whose samples of one prompt are no siblings: what is said, and that nobody is convicted."""
+"""Sound logs whose samples of one prompt are no siblings: what is said, and that no cause is named."""
 
 import numpy as np
 import pytest
@@ -71,25 +71,25 @@ def test_the_few_prompts_that_hold_copies_are_left_out_and_counted(together):
     batch = copied(0.06, together)
     found = siblings_in(batch)
     assert 0 < found.left_out < 20
-    assert not found.broken and not found.convict
+    assert not found.broken and not found.off_a_side
     layer = semantic_layer(batch)
     assert layer.verdict is not Verdict.MISMATCH
 
 
-def test_groups_drawn_again_until_outcomes_differ_convict_nobody_where_rewards_are_not_logged():
-    assert not siblings_in(kept_by_outcome(logged=False)).convict
+def test_groups_drawn_again_until_outcomes_differ_show_nothing_where_rewards_are_not_logged():
+    assert not siblings_in(kept_by_outcome(logged=False)).off_a_side
 
 
 @pytest.mark.parametrize("size", [0.1, 0.3, 1.0])
 def test_samples_after_an_update_in_flight_are_judged_by_weights_where_versions_are_logged(size):
     found = siblings_in(other_weights(size, logged=True))
-    assert not found.broken and not found.convict
+    assert not found.broken and not found.off_a_side
     assert found.report.draws < siblings_in(other_weights(size, logged=False)).report.draws
 
 
 @pytest.mark.parametrize("size", [0.1, 0.2, 0.3, 0.4])
-def test_a_small_update_in_flight_convicts_nobody_where_no_version_is_logged(size):
-    assert not siblings_in(other_weights(size, logged=False)).convict
+def test_a_small_update_in_flight_shows_nothing_where_no_version_is_logged(size):
+    assert not siblings_in(other_weights(size, logged=False)).off_a_side
 
 
 @pytest.mark.parametrize("reported", [np.nan, 0.0, -5.0])
@@ -100,5 +100,5 @@ def test_tokens_of_tools_that_the_loss_mask_leaves_out_change_nothing(reported):
     assert given.broken == ()
 
 
-def test_tokens_of_tools_without_a_loss_mask_convict_nobody_where_they_are_reported_as_certain():
+def test_tokens_of_tools_without_a_loss_mask_show_nothing_where_they_are_reported_as_certain():
     assert semantic_layer(with_tools(masked=False, reported=0.0)).verdict is not Verdict.MISMATCH

@@ -13,9 +13,9 @@ from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.honesty import ALPHA, TEMPERATURE_EFFECT
 from rlaudit.meaning.log_statistics import sharpness_of
 from rlaudit.meaning.token_evidence import token_evidence
+from rlaudit.meaning.token_tests import ALPHA, TEMPERATURE_EFFECT
 from rlaudit.tokens.first_look import first_look
 
 FAST = CompareSettings(replicates=200)
@@ -109,6 +109,6 @@ def test_entropies_show_nothing_where_missing_ends_would_explain_what_they_show(
     drawn_T = np.where(np.random.default_rng(0).random(batch.tokens) < 0.9, np.log(0.81), np.log(0.09))
     entropy = -sum(p * np.log(p) for p in (0.81, 0.09, 0.1))
     batch = with_columns(with_trainer(batch, drawn_T), trainer_entropy=np.full(batch.tokens, entropy))
-    assert sharpness_of(token_evidence(batch)).convicts(TEMPERATURE_EFFECT, ALPHA)
+    assert sharpness_of(token_evidence(batch)).shows(TEMPERATURE_EFFECT, ALPHA)
     assert sharpness_of(token_evidence(batch, ends_missing=0.1)) is None
-    assert sharpness_of(token_evidence(batch, ends_missing=0.01)).convicts(TEMPERATURE_EFFECT, ALPHA)
+    assert sharpness_of(token_evidence(batch, ends_missing=0.01)).shows(TEMPERATURE_EFFECT, ALPHA)

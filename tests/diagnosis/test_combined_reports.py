@@ -68,19 +68,19 @@ def test_a_measurement_weighs_more_than_settings():
     assert any("inspect inspect.json: mismatch (raw-logprobs rule)" in line for line in found["layers"][0].evidence)
 
 
-def test_settings_alone_convict_only_what_is_certain_and_it_is_said_that_nothing_was_measured():
+def test_settings_alone_show_only_what_is_certain_and_it_is_said_that_nothing_was_measured():
     found = combined([report("inspect", "mismatch", "not tested", "not tested", causes=("rule", None, None))], True)
     assert verdicts(found) == ["mismatch", "not tested", "not tested"]
     assert any("nothing was measured" in line for line in found["not_seen"])
 
 
-def test_a_measured_bias_without_a_cause_has_the_one_that_settings_convict():
+def test_a_measured_bias_without_a_cause_has_the_one_that_settings_show():
     read = report("inspect", "mismatch", "not tested", "not tested", causes=("raw-logprobs", None, None))
     biased = report("compare", "mismatch", "not tested", "not tested", causes=("unexplained bias", None, None))
     biased = with_causes(biased, 0, [])
     named = report("compare", "mismatch", "not tested", "not tested", causes=("off-by-one", None, None))
     assert combined([read, biased], True)["layers"][0].cause == "raw-logprobs"
-    assert "inspect.json convicts raw-logprobs" in combined([read, biased], True)["layers"][0].because
+    assert "the settings in inspect.json show raw-logprobs" in combined([read, biased], True)["layers"][0].because
     assert combined([read, named], True)["layers"][0].cause == "off-by-one"
 
 

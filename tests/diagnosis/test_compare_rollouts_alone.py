@@ -27,7 +27,7 @@ def rollouts(sampler, report):
     return without_trainer(grow(rng, known, PROMPTS, SAMPLES, TOKENS)[0])
 
 
-def test_raw_logprobs_are_convicted_without_a_trainer():
+def test_raw_logprobs_are_found_without_a_trainer():
     found = compare([rollouts(at(0.7), at(1.0))], COOL, COOL)
     semantic, path, objective = found.layers
     assert semantic.verdict is Verdict.MISMATCH

@@ -43,7 +43,7 @@ def test_an_honest_log_matches():
     assert NOT_WITHOUT not in found.not_seen
 
 
-def test_too_few_samples_acquit_nobody_and_it_is_known_how_many_would():
+def test_too_few_samples_rule_nothing_out_and_it_is_known_how_many_would():
     for samples, would_do in ((16, True), (4, False)):
         kind, found = said(HONEST, HONEST, HONEST, prompts=48, samples=samples)
         assert kind in {Kind.UNTOLD, Kind.NOTHING}
@@ -51,7 +51,7 @@ def test_too_few_samples_acquit_nobody_and_it_is_known_how_many_would():
 
 
 @pytest.mark.parametrize("hidden", [at(top_p=0.98), at(top_k=20), at(min_p=0.02), at(0.95), at(1.05)])
-def test_no_deviation_that_matters_is_acquitted_where_an_honest_log_would_be(hidden):
+def test_no_deviation_that_matters_passes_where_a_sound_log_would_be(hidden):
     _, found = said(hidden, HONEST, HONEST, prompts=512)
     assert found.verdicts[0] is not Verdict.MATCH
 

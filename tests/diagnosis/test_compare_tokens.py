@@ -83,7 +83,7 @@ def test_a_mean_ratio_above_one_at_temperature_one_has_no_name():
 
 
 @pytest.mark.parametrize("sampled, trainer_at", [(0.7, 1.0), (0.7, 0.9)])
-def test_a_trainer_at_another_temperature_is_told_from_a_dishonest_report(sampled, trainer_at):
+def test_a_trainer_at_another_temperature_is_told_from_a_wrong_report(sampled, trainer_at):
     asked = Semantics(sampled)
     batch = logged(temperature=sampled, trainer_at=trainer_at, tops=True, trainer_tops=True, noise=1e-3)
     found = compared(batch, asked, asked)
@@ -172,7 +172,7 @@ def test_tokens_outside_a_replaying_trainers_filters_are_counted_and_have_no_rat
 
 
 @pytest.mark.parametrize("tokens", [1, 40])
-def test_one_sequence_convicts_nobody(tokens):
+def test_one_sequence_shows_nothing(tokens):
     batch = logged(noise=0.0, length=tokens).take([0])
     found = compared(replace(batch, trainer_logprobs_T=batch.trainer_logprobs_T - 0.1))
     assert found.attribution.named == ()

@@ -49,7 +49,7 @@ def test_a_match_needs_nearly_all_sequences_and_tokens_of_what_was_given(share, 
 def test_every_other_verdict_stands_whatever_was_left_out(verdict):
     found = supported(judged(verdict), DataShare(1, 99, 1, 99), WHOLE)
     assert (found.verdict, found.because) == (verdict, "nothing is apart")
-    assert ("mend what was left out" in found.next) is (verdict is Verdict.INCONCLUSIVE)
+    assert ("fix what was left out" in found.next) is (verdict is Verdict.INCONCLUSIVE)
 
 
 @pytest.mark.parametrize(("broken", "verdict"), [(4, Verdict.MATCH), (5, Verdict.INCONCLUSIVE), (79, None)])

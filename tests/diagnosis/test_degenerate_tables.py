@@ -1,4 +1,4 @@
-"""Tables in which chance has nothing to work on: they convict nobody, under whichever kernel a processor sums.
+"""Tables in which chance has nothing to work on: they show nothing, under whichever kernel a processor sums.
 
 CI runs this folder under several (OPENBLAS_CORETYPE): replicates of one cluster differ by the order of sums alone, and
 differences that are all the same leave an error that is rounding.
@@ -43,7 +43,7 @@ def honest_noise(table, seed, size):
 
 @SLOW_ON_PURPOSE
 @given(seeds, st.integers(1, 4), lengths, st.sampled_from(Shape), st.sampled_from(ENTROPIES))
-def test_one_prompt_convicts_nobody(seed, samples, length, shape, entropy):
+def test_one_prompt_shows_nothing(seed, samples, length, shape, entropy):
     attribution, layers = judged(honest_table(seed, Size(1, samples, length), shape, entropy))
     assert attribution.names == frozenset()
     assert samples > 1 or attribution.verdict is Verdict.INCONCLUSIVE
@@ -52,7 +52,7 @@ def test_one_prompt_convicts_nobody(seed, samples, length, shape, entropy):
 
 @SLOW_ON_PURPOSE
 @given(seeds, st.integers(1, 3), lengths, st.sampled_from(Shape), st.sampled_from(ENTROPIES))
-def test_two_prompts_convict_nobody(seed, samples, length, shape, entropy):
+def test_two_prompts_show_nothing(seed, samples, length, shape, entropy):
     attribution, layers = judged(honest_table(seed, Size(2, samples, length), shape, entropy))
     assert attribution.names == frozenset()
     assert layers[Layer.SEMANTIC].verdict is not Verdict.MISMATCH
@@ -60,7 +60,7 @@ def test_two_prompts_convict_nobody(seed, samples, length, shape, entropy):
 
 @SLOW_ON_PURPOSE
 @given(seeds, st.sampled_from([1, 2, 8, 20]), lengths, st.sampled_from(ENTROPIES), st.booleans())
-def test_no_difference_at_all_convicts_nobody(seed, prompts, length, entropy, ties):
+def test_no_difference_at_all_shows_nothing(seed, prompts, length, entropy, ties):
     shape = Shape.TIES if ties else Shape.EQUAL
     attribution, layers = judged(apart_by(honest_table(seed, Size(prompts, 2, length), shape, entropy), 0.0))
     assert attribution.names == frozenset()
@@ -82,7 +82,7 @@ def test_one_difference_at_every_token_is_called_that_and_no_cause(seed, prompts
 
 @SLOW_ON_PURPOSE
 @given(seeds, st.sampled_from([1, 2, 8, 20]), lengths, st.sampled_from([-1e-9, -0.7, -30.0]), st.booleans())
-def test_tokens_that_are_all_as_likely_convict_nobody(seed, prompts, length, logprob, noisy):
+def test_tokens_that_are_all_as_likely_show_nothing(seed, prompts, length, logprob, noisy):
     table = honest_table(seed, Size(prompts, 2, length), Shape.EQUAL, 1.0, columns=False)
     table = replace(table, rollout_logprobs_T=np.full(table.tokens, logprob))
     room = -np.expm1(logprob)

@@ -57,7 +57,7 @@ def test_the_same_engine_without_a_reference_is_judged_by_what_the_clip_range_fe
         (0.0, False, Verdict.MATCH),
     ],
 )
-def test_a_few_sequences_out_of_gspos_range_convict_only_if_the_objective_has_it(
+def test_a_few_sequences_out_of_gspos_range_are_a_mismatch_only_if_the_objective_has_it(
     moved: float, stated: bool, verdict: Verdict
 ) -> None:
     random = np.random.default_rng(3)
@@ -106,22 +106,22 @@ def test_a_reference_whose_logprobs_mean_something_else_is_shown_and_does_not_se
     assert found.reference is not None and not found.reference.serves
 
 
-def test_a_broken_reference_does_not_acquit_a_candidate_that_is_as_broken():
+def test_a_broken_reference_does_not_clear_a_candidate_that_is_as_broken():
     found = judged(k3=3e-2)
     assert found.against.verdict is Verdict.MATCH
     assert (found.verdict, found.withheld) == (Verdict.INCONCLUSIVE, True)
 
 
-def test_a_broken_reference_acquits_a_candidate_as_close_as_is_usual():
+def test_a_broken_reference_lets_pass_a_candidate_as_close_as_is_usual():
     found = judged(times=0.1, k3=3e-2)
     assert (found.reference.odd, found.verdict) == (True, Verdict.MATCH)
 
 
-def test_a_candidate_farther_than_a_broken_reference_is_convicted():
+def test_a_candidate_farther_than_a_broken_reference_is_a_mismatch():
     assert judged(times=2.5, k3=3e-2).verdict is Verdict.MISMATCH
 
 
-def test_few_prompts_acquit_nobody():
+def test_few_prompts_rule_nothing_out():
     found = judged(prompts=8, k3=1e-9, held=False, settings=WIDE)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert judged(prompts=8).verdict is Verdict.INCONCLUSIVE

@@ -33,7 +33,7 @@ def test_v0_and_processed_v1_agree_with_the_trainer_to_float32(document: dict[st
     assert found["mean_ratio_minus_one"]["low"] <= 0.0 <= found["mean_ratio_minus_one"]["high"]
 
 
-def test_v1_as_it_is_is_convicted_of_raw_logprobs(document: dict[str, Any]) -> None:
+def test_v1_as_it_is_has_raw_logprobs(document: dict[str, Any]) -> None:
     found = arm(document, "candidate")["measurements"]["mean_ratio_minus_one"]
     assert found["value"] > 0.05
     assert found["low"] > 0.02

@@ -140,7 +140,7 @@ def test_the_weights_have_a_version_for_each_optimizer_step(trained: Mapping[str
     assert sequences_by_version(served) == [0, *[16] * STEPS]
 
 
-def test_compare_convicts_the_new_engine_of_raw_logprobs_and_the_old_one_of_nothing(
+def test_compare_finds_raw_logprobs_of_the_new_engine_and_nothing_of_the_old_one(
     trained: Mapping[str, Trained], capsys: pytest.CaptureFixture[str]
 ) -> None:
     layers = {name: _report(capsys, "compare", one.recording)["layers"] for name, one in trained.items()}

@@ -124,7 +124,7 @@ def test_trls_sampling_metrics_of_every_step_are_in_the_recording(trained: Train
         assert ours == pytest.approx(theirs, **FLOAT32_ROUNDING)
 
 
-def test_compare_convicts_the_server_of_raw_logprobs(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_finds_raw_logprobs_of_the_server(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["compare", str(trained.recording), "--output", "json"])
     semantic = parse_json(capsys.readouterr().out)["layers"][0]
     assert (code, semantic["verdict"], semantic["causes"]) == (1, "mismatch", ["raw-logprobs"])

@@ -5,7 +5,7 @@ from rlaudit.cli.app import run
 from rlaudit.cli.commands import COMMANDS
 from rlaudit.cli.examples import EXAMPLES
 
-# Files that have something to find, and logs that acquit nobody; everything else ends with 0.
+# Files that have something to find, and logs that prove no match; everything else ends with 0.
 EXIT_CODES = {"inspect": 1, "report": 1, "diagnose": 1, "compare": 0}
 LINES = [line for command in COMMANDS for line in EXAMPLES[command]]
 

@@ -26,9 +26,9 @@ def test_raw_logprobs_are_named_wherever_the_new_engine_is_read_and_nothing_else
     commands = dict(re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", _expected(MIGRATION), re.MULTILINE))
     assert len(commands) == len((MIGRATION / "command.txt").read_text(encoding="utf-8").splitlines())
     for command, printed in commands.items():
-        convicted = re.findall(r"^\d\. .*MISMATCH.*$", printed, re.MULTILINE)
+        mismatches = re.findall(r"^\d\. .*MISMATCH.*$", printed, re.MULTILINE)
         new = " v1" in command and not command.startswith("rlaudit inspect")
-        assert convicted == (["1. semantic  MISMATCH: raw-logprobs"] if new else []), command
+        assert mismatches == (["1. semantic  MISMATCH: raw-logprobs"] if new else []), command
 
 
 def test_a_recording_holds_no_path_and_no_name_of_the_machine_that_made_it() -> None:

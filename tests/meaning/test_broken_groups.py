@@ -88,8 +88,8 @@ def test_strangers_in_one_prompt_of_five_are_told_as_well():
 
 
 @pytest.mark.parametrize("length", [16, 24, 64])
-def test_a_few_prompts_that_hold_copies_are_left_out_and_convict_nobody(length):
+def test_a_few_prompts_that_hold_copies_are_left_out_and_show_nothing(length):
     batch = tree(np.random.default_rng(8), 256, 16, length, **HONEST, copied=0.2)
     found = siblings_of((batch, batch.prompt_S))
     assert Broken.COPIES in found.broken or found.left_out > 0
-    assert not found.convict
+    assert not found.off_a_side

@@ -66,9 +66,9 @@ def test_an_impossible_token_is_a_loss_and_not_a_nan():
     explained[:2] = -np.inf
     edge = huber_losses(reported, explained, edge=0.005).mean()
     explained[:50] = -np.inf
-    refuted = huber_losses(reported, explained, edge=0.005).mean()
+    ruled_out = huber_losses(reported, explained, edge=0.005).mean()
     assert 0 < edge < 2e-3
-    assert refuted > 0.5
+    assert ruled_out > 0.5
 
 
 def test_a_better_meaning_on_two_prompts_of_the_batch_is_not_accepted():

@@ -1,4 +1,4 @@
-"""What logs alone say of the meaning, on honest tables that are hard to tell from dishonest ones."""
+"""What logs alone say of the meaning, on sound tables that are hard to tell from wrong ones."""
 
 import numpy as np
 import pytest

@@ -9,9 +9,9 @@ from simulated_tokens import RAW, World, another, simulate
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_scores import identify
-from rlaudit.meaning.honesty import WhichTest
 from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.report_fit import fit_report
+from rlaudit.meaning.token_tests import WhichTest
 from rlaudit.meaning.words import ONE_NUMBER, unseen_by
 
 AT_07 = Semantics(0.7)
@@ -54,7 +54,7 @@ def test_a_trainer_that_does_not_replay_top_p_is_blamed_for_the_filters():
     assert evidence.theta_sample.top_p == 0.9
 
 
-def test_raw_logprobs_and_a_trainer_without_temperature_agree_and_are_convicted_by_the_tokens():
+def test_raw_logprobs_and_a_trainer_without_temperature_agree_and_are_shown_by_the_tokens():
     evidence = judged(World(sampled=AT_07, reported=RAW, trainer=RAW))
     assert evidence.verdict is Verdict.MISMATCH
     assert not evidence.theta_report.differences(RAW)
@@ -138,7 +138,7 @@ def test_a_penalty_in_the_report_is_found():
     assert evidence.theta_report.repetition_penalty == 1.1
 
 
-def test_logprobs_of_other_tokens_are_convicted_without_a_named_meaning():
+def test_logprobs_of_other_tokens_are_a_mismatch_without_a_named_meaning():
     world = World(near_deterministic=0.0)
     scored = simulate(world)
     shifted = np.roll(scored.rollout_logprobs_T, 1)
@@ -148,11 +148,11 @@ def test_logprobs_of_other_tokens_are_convicted_without_a_named_meaning():
     assert evidence.kind is Kind.UNEXPLAINED_BIAS
 
 
-def test_too_few_sequences_do_not_acquit():
+def test_too_few_sequences_are_no_match():
     assert judged(World(sequences=12)).verdict is Verdict.INCONCLUSIVE
 
 
-def test_a_request_that_the_tokens_cannot_tell_from_the_trainer_is_not_acquitted():
+def test_a_request_that_the_tokens_cannot_tell_from_the_trainer_is_no_match():
     world = World(sampled=Semantics(top_p=0.9999), reported=RAW, near_deterministic=0.9)
     evidence = judged(world)
     assert evidence.kind is Kind.UNTOLD
@@ -163,7 +163,7 @@ def test_raw_and_processed_at_temperature_one_are_said_to_be_the_same():
     assert ONE_NUMBER in unseen_by(judged(World()))
 
 
-def test_a_loss_below_the_noise_floor_convicts_nobody():
+def test_a_loss_below_the_noise_floor_shows_nothing():
     world = World(sampled=Semantics(0.99), requested=RAW, trainer=RAW)
     assert judged(world).verdict is Verdict.MISMATCH
     assert judged(world, floor_k2=1e-2).verdict is Verdict.MATCH

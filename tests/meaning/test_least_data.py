@@ -42,7 +42,7 @@ def test_below_it_a_cause_is_not_tested_and_the_amount_is_said(prompts, samples,
     assert "it takes" in reasons["bos"]
 
 
-def test_one_sequence_convicts_nobody_however_long_it_is():
+def test_one_sequence_shows_nothing_however_long_it_is():
     assert judged(excess(1, 1, 2000)).names == frozenset()
 
 
@@ -69,7 +69,7 @@ def shifted_sequences(count):
     return replace(batch, trainer_logprobs_T=trainer_T)
 
 
-def test_one_shifted_sequence_of_many_neither_convicts_nor_is_passed_over():
+def test_one_shifted_sequence_of_many_neither_names_a_cause_nor_is_passed_over():
     one, two = judged(shifted_sequences(1)), judged(shifted_sequences(2))
     assert ("off-by-one" in one.names, "off-by-one" in one.leaning) == (False, True)
     assert ("off-by-one" in two.names, "off-by-one" in two.leaning) == (True, False)

@@ -1,4 +1,4 @@
-"""Sharpness of tokens against entropies: what it finds, and that collapsed policies convict nobody."""
+"""Sharpness of tokens against entropies: what it finds, and that collapsed policies show nothing."""
 
 import numpy as np
 import pytest
@@ -26,23 +26,23 @@ def drawn(seed, lead, temperature=1.0, prompts=40, length=200):
 
 
 @pytest.mark.parametrize("lead", [9.0, 12.0, 14.0, 16.0, 18.0, 24.0])
-def test_honest_tokens_of_a_collapsed_policy_convict_nobody(lead):
+def test_honest_tokens_of_a_collapsed_policy_show_nothing(lead):
     for seed in range(12):
         found = sharpness(*drawn(seed, lead))
-        assert not found.convicts(LEAST, ALPHA)
+        assert not found.shows(LEAST, ALPHA)
         assert not found.leans(LEAST, ALPHA)
 
 
 @pytest.mark.parametrize(("temperature", "sign"), [(0.7, 1), (1.4, -1)])
-def test_another_temperature_convicts_and_is_named(temperature, sign):
+def test_another_temperature_is_shown_and_named(temperature, sign):
     found = sharpness(*drawn(0, 2.0, temperature))
-    assert found.convicts(LEAST, ALPHA)
+    assert found.shows(LEAST, ALPHA)
     assert np.sign(found.inverse_step) == sign
     assert 1 / (1 + found.inverse_step) == pytest.approx(temperature, rel=0.2)
 
 
 def test_another_temperature_of_a_nearly_collapsed_policy_shows_where_surprises_were_to_be_expected():
-    assert sharpness(*drawn(0, 7.0, 0.6, prompts=80)).convicts(LEAST, ALPHA)
+    assert sharpness(*drawn(0, 7.0, 0.6, prompts=80)).shows(LEAST, ALPHA)
 
 
 @given(arrays(np.float64, st.integers(2, 12), elements=st.floats(-30.0, 30.0)))
@@ -61,19 +61,19 @@ def test_equal_probabilities_have_no_sharpness_to_be_wrong_about():
     tokens = 4000
     logprobs_T = np.full(tokens, np.float32(-np.log(200)), dtype=np.float64)
     found = sharpness(logprobs_T, np.full(tokens, np.log(200)), np.repeat(np.arange(40), 100), 40)
-    assert not found.convicts(LEAST, ALPHA)
+    assert not found.shows(LEAST, ALPHA)
 
 
-def test_one_entropy_of_anything_possible_neither_convicts_nor_acquits():
+def test_one_entropy_of_anything_possible_neither_shows_a_mismatch_nor_rules_one_out():
     for temperature in (1.0, 0.9):
         logprobs_T, entropy_T, cluster_T, prompts = drawn(3, 2.0, temperature)
         before = sharpness(logprobs_T, entropy_T, cluster_T, prompts)
-        assert before.convicts(LEAST, ALPHA) == (temperature != 1.0)
+        assert before.shows(LEAST, ALPHA) == (temperature != 1.0)
         for extreme in (0.0, 12.0, 1e4):
             entropy_T[17] = extreme
             found = sharpness(logprobs_T, entropy_T, cluster_T, prompts)
             assert (
-                not found.convicts(LEAST, ALPHA)
+                not found.shows(LEAST, ALPHA)
                 if temperature == 1.0
-                else (found.convicts(LEAST, ALPHA) or found.leans(LEAST, ALPHA))
+                else (found.shows(LEAST, ALPHA) or found.leans(LEAST, ALPHA))
             )

@@ -36,8 +36,8 @@ def test_an_honest_report_is_what_siblings_agree_with(temperature, noise):
 
 def test_raw_logprobs_at_a_low_temperature_are_told_with_the_temperature():
     found = judged(tree(np.random.default_rng(2), 128, 16, sampler=at(0.7), report=HONEST))
-    assert found.step.convicts(0.03)
-    assert found.odds.convicts(0.03)
+    assert found.step.shows(0.03)
+    assert found.odds.shows(0.03)
     assert found.odds.low < 1 / 0.7 - 1 < found.odds.high + 0.15  # one Newton step falls short of a large change
 
 
@@ -54,30 +54,30 @@ def test_a_small_change_is_told_in_its_size_however_much_contexts_differ(tempera
 
 def test_a_hidden_filter_moves_agreement_and_leaves_odds_alone():
     found = judged(tree(np.random.default_rng(3), 128, 16, sampler=at(top_p=0.8), report=HONEST))
-    assert found.step.convicts(0.03)
+    assert found.step.shows(0.03)
     assert abs(found.odds.score) < 3.5
 
 
 def test_a_flatter_sampler_agrees_less_than_reported():
     found = judged(tree(np.random.default_rng(4), 256, 16, sampler=at(1.3), report=HONEST))
-    assert found.step.convicts(0.03)
+    assert found.step.shows(0.03)
     assert found.step.value < 0 and found.excess.value < 0
 
 
 def test_the_trainers_logprobs_in_the_reports_place_say_whether_they_are_the_samplers():
     batch = tree(np.random.default_rng(5), 128, 16, sampler=at(0.7), report=at(0.7), trainer=HONEST)
-    assert not judged(batch).step.convicts(0.03)
-    assert judged(batch, "trainer_logprobs_N").step.convicts(0.03)
+    assert not judged(batch).step.shows(0.03)
+    assert judged(batch, "trainer_logprobs_N").step.shows(0.03)
 
 
 @pytest.mark.parametrize("top_p", [0.8, 0.95])
-def test_no_filter_that_was_in_force_is_refuted(top_p):
+def test_no_filter_that_was_in_force_is_ruled_out(top_p):
     sampler = at(top_p=top_p)
     assert judged(tree(np.random.default_rng(6), 128, 16, sampler=sampler, report=HONEST)).reach <= top_p
     assert judged(tree(np.random.default_rng(6), 128, 16, sampler=HONEST, report=HONEST)).reach > 0.98
 
 
-def test_a_min_p_that_was_in_force_is_not_refuted():
+def test_a_min_p_that_was_in_force_is_not_ruled_out():
     sampler = at(min_p=0.05)
     assert judged(tree(np.random.default_rng(7), 128, 16, sampler=sampler, report=HONEST)).floor >= 0.05
     assert judged(tree(np.random.default_rng(7), 128, 16, sampler=HONEST, report=HONEST)).floor < 0.01
@@ -124,7 +124,7 @@ def test_without_token_ids_nothing_is_said():
     seed=st.integers(0, 2**16),
     ragged=st.booleans(),
 )
-def test_no_honest_table_is_convicted(prompts, samples, sharpest, seed, ragged):
+def test_no_sound_table_has_a_cause(prompts, samples, sharpest, seed, ragged):
     rng = np.random.default_rng(seed)
     batch = tree(
         rng,
@@ -140,12 +140,12 @@ def test_no_honest_table_is_convicted(prompts, samples, sharpest, seed, ragged):
     draws = shared_draws(batch, batch.prompt_S)
     found = None if draws is None else agreement(draws, draws.rollout_logprobs_N)
     if found is not None:
-        assert not found.step.convicts(0.03)
-        assert not found.excess.convicts(0.01)
-        assert not found.odds.convicts(0.03)
+        assert not found.step.shows(0.03)
+        assert not found.excess.shows(0.01)
+        assert not found.odds.shows(0.03)
 
 
-def test_no_top_k_that_was_in_force_is_refuted():
+def test_no_top_k_that_was_in_force_is_ruled_out():
     sampler = at(top_k=5)
     assert judged(tree(np.random.default_rng(13), 64, 16, sampler=sampler, report=HONEST)).rank <= 5
     assert judged(tree(np.random.default_rng(13), 64, 16, sampler=HONEST, report=HONEST)).rank > 5

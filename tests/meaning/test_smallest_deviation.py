@@ -84,7 +84,7 @@ def test_where_too_few_prompts_bear_witness_no_filter_is_said_to_be_seen_by_its_
     assert "not seen: top-p 0.98, min-p 0.02, top-k 50" in said
 
 
-def test_that_no_top_p_was_in_force_acquits_nobody_of_a_filter_that_cuts_elsewhere():
+def test_that_no_top_p_was_in_force_rules_out_no_filter_that_cuts_elsewhere():
     # As a top-k of 10 among 256 tokens is seen by 512 prompts with 16 samples each.
     cut = replace(CLOSE, cut=estimate(0.016, 0.024), rank=9)
     siblings = Siblings(cut, CLOSE, ())

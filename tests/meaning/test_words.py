@@ -1,4 +1,4 @@
-"""What is said of each kind of meaning: a cause where it convicts, none where it does not."""
+"""What is said of each kind of meaning: a cause if it is a mismatch, none if it is not."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ import pytest
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.honesty import SemanticTest, WhichTest
 from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.report_fit import ReportFit
 from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
+from rlaudit.meaning.token_tests import SemanticTest, WhichTest
 from rlaudit.meaning.words import conclusion_of
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
@@ -48,7 +48,7 @@ def said(kind, figures):
 
 @pytest.mark.parametrize("figures", [SCORED, LOGGED], ids=["scores", "logs"])
 @pytest.mark.parametrize("kind", Kind)
-def test_a_kind_has_a_cause_where_it_convicts_and_only_there(kind, figures):
+def test_a_kind_has_a_cause_where_it_is_a_mismatch_and_only_there(kind, figures):
     found = said(kind, figures)
     assert found.because
     assert (found.cause is not None) == (kind.verdict is Verdict.MISMATCH)

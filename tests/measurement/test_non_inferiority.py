@@ -113,5 +113,5 @@ def test_the_figures_are_those_of_the_arms():
 
 def test_a_floor_of_nothing_is_refused():
     pairs, _ = two_arms(5, 4, 1.0, BFLOAT16_LIKE)
-    with pytest.raises(ValueError, match="floor"):
+    with pytest.raises(ValueError, match="must be above 0"):
         held(pairs, pairs, floor=0.0)

@@ -23,7 +23,7 @@ def layer(report, number=0):
     return report["layers"][number]["verdict"], report["layers"][number]["cause"]
 
 
-def test_honest_logprobs_convict_nobody(tmp_path):
+def test_honest_logprobs_show_nothing(tmp_path):
     code, report = compared(World().write(tmp_path / "r"))
     assert (code, layer(report)[0]) == (0, "nothing found")
     assert layer(report, 1) == ("match", None)
@@ -37,7 +37,7 @@ def test_raw_logprobs_at_another_temperature_are_named_without_an_option(tmp_pat
     assert report["comparisons"][0]["sampling"]["temperature"] == 0.7
 
 
-def test_what_the_engine_was_configured_with_convicts_nobody(tmp_path):
+def test_what_the_engine_was_configured_with_shows_nothing(tmp_path):
     folder = World().write(tmp_path / "r")
     file = next(folder.glob("*.jsonl"))
     file.write_text(file.read_text().replace("processed_logprobs", "raw_logprobs"))

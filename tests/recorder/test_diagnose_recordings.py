@@ -66,7 +66,7 @@ def test_the_published_migration_is_raw_logprobs_of_the_new_engine_alone(diagnos
     assert any("enable_prefix_caching" in line for line in report["layers"][1]["evidence"])
 
 
-def test_with_processed_logprobs_nothing_is_convicted(diagnose: Any) -> None:
+def test_with_processed_logprobs_nothing_is_found(diagnose: Any) -> None:
     report = diagnose("old", "mended")
     assert verdicts(report)[:2] == ["nothing found", "match"] and report["layers"][0]["cause"] is None
 

@@ -189,7 +189,7 @@ def test_an_update_after_sleep_brings_them_back(engine: Engine) -> None:
     assert faults(engine) == []
 
 
-def test_one_that_was_never_held_as_it_was_sent_convicts_nothing(engine: Engine) -> None:
+def test_one_that_was_never_held_as_it_was_sent_shows_nothing(engine: Engine) -> None:
     engine.held["norm.weight"] = -5.0
     engine.process.call("vllm.v1.engine.core:EngineCore.collective_rpc", method="transform")
     engine.read()
@@ -224,7 +224,7 @@ def test_how_far_what_is_held_is_from_what_was_sent_is_known_by_update(engine: E
     assert [one.rounded_away for one in others] == [3 * ELEMENTS] * 2
 
 
-def test_what_was_sent_in_a_form_that_is_not_read_convicts_nothing(engine: Engine) -> None:
+def test_what_was_sent_in_a_form_that_is_not_read_shows_nothing(engine: Engine) -> None:
     for _ in range(2):
         engine.process.load(NAMES)
         engine.read({}, held=engine.held)

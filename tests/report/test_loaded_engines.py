@@ -39,7 +39,7 @@ def document() -> dict[str, Any]:
 def test_differences_name_their_arms_and_the_rest_is_said_once(document: dict[str, Any]) -> None:
     block = loaded_engines(records(document))[0]
     differing = dict(block.differing)
-    assert list(differing) == ["attention", "attention kernels", "alone against in a batch", "prompt logprobs"]
+    assert list(differing) == ["attention", "attention kernels", "batch-dependent", "prompt logprobs"]
     assert differing["attention"] == [("XFORMERS", "reference"), ("FLASH_ATTN", "all others")]
     assert dict(block.shared)["graphs that ran"] == "FULL and NONE"
     assert dict(block.shared)["cascade attention"] == "not used"

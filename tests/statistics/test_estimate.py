@@ -11,46 +11,46 @@ def sums(values_P, weights_P=None):
     return np.stack([values_P, np.ones_like(values_P) if weights_P is None else weights_P], axis=1)
 
 
-def test_a_mean_that_all_prompts_show_convicts():
+def test_a_mean_that_all_prompts_show_is_shown():
     found = estimate_of(sums(0.3 + 0.05 * np.random.default_rng(0).standard_normal(30)))
     assert found.value == pytest.approx(0.3, abs=0.03)
     assert found.low < 0.3 < found.high
-    assert found.convicts(0.1)
+    assert found.shows(0.1)
     assert not found.leans(0.1)
-    assert not found.convicts(0.5)
+    assert not found.shows(0.5)
 
 
 @pytest.mark.parametrize("far", [1e-300, 1.0, 50.0, 1e6, 1e200])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_one_prompt_neither_convicts_nor_acquits(far, sign):
+def test_one_prompt_neither_shows_a_mismatch_nor_rules_one_out(far, sign):
     rng = np.random.default_rng(1)
     quiet, loud = 0.05 * rng.standard_normal(30), 0.3 + 0.05 * rng.standard_normal(30)
     quiet[7] = loud[7] = sign * far
-    assert not estimate_of(sums(quiet)).convicts(0.1)
+    assert not estimate_of(sums(quiet)).shows(0.1)
     found = estimate_of(sums(loud))
-    assert found.convicts(0.1) or found.leans(0.1)
+    assert found.shows(0.1) or found.leans(0.1)
 
 
 def test_two_prompts_are_too_few_however_well_they_agree():
-    assert not estimate_of(sums([0.3, 0.3])).convicts(0.1)
-    assert not estimate_of(sums([0.3])).convicts(0.1)
+    assert not estimate_of(sums([0.3, 0.3])).shows(0.1)
+    assert not estimate_of(sums([0.3])).shows(0.1)
 
 
-def test_few_honest_prompts_convict_no_more_often_than_stated():
+def test_few_honest_prompts_raise_no_more_alarms_than_stated():
     rng = np.random.default_rng(2)
-    alarms = sum(estimate_of(sums(rng.standard_normal(4))).convicts(0.0, alpha=0.05) for _ in range(2000))
+    alarms = sum(estimate_of(sums(rng.standard_normal(4))).shows(0.0, alpha=0.05) for _ in range(2000))
     assert alarms / 2000 < 0.05
 
 
 def test_a_variance_that_is_known_counts_where_the_sample_shows_less():
     found = estimate_of(sums(np.full(20, 0.3)))
-    assert found.convicts(0.1)
-    assert not estimate_of(sums(np.full(20, 0.3)), least_variance_P=np.full(20, 1.0)).convicts(0.1)
+    assert found.shows(0.1)
+    assert not estimate_of(sums(np.full(20, 0.3)), least_variance_P=np.full(20, 1.0)).shows(0.1)
 
 
 def test_what_rounding_may_move_is_no_evidence():
-    assert estimate_of(sums(np.full(20, 1e-7))).convicts(0.0)
-    assert not estimate_of(sums(np.full(20, 1e-7)), resolution=2e-6).convicts(0.0)
+    assert estimate_of(sums(np.full(20, 1e-7))).shows(0.0)
+    assert not estimate_of(sums(np.full(20, 1e-7)), resolution=2e-6).shows(0.0)
 
 
 def test_the_difference_of_two_means_has_the_error_of_both():

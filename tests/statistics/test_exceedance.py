@@ -1,4 +1,4 @@
-"""The evidence against a gate: how often it convicts a run that is well, and how soon one that is not."""
+"""The evidence against a gate: how often it alarms on a run that is well, and how soon one that is not."""
 
 import numpy as np
 import pytest

@@ -100,7 +100,7 @@ def test_prompts_that_agree_to_the_last_digit_count_alike_under_every_kernel(err
     assert abs(standard_score(1.0 + ONE_STEP, error, 8, expected=1.0)) < 1e-6
 
 
-def test_the_resamples_of_one_prompt_convict_nobody():
+def test_the_resamples_of_one_prompt_show_nothing():
     replicates_B = 0.05 * (1.0 + ONE_STEP * np.resize([0.0, 1.0, 2.0], 400))
     assert part_of_k2(Resampled(0.05, replicates_B, np.zeros(0), clusters=1)).surely_p == 1.0
 

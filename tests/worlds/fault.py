@@ -22,8 +22,8 @@ class Fault:
 
 
 def in_floors(times: tuple[float, float, float], where: str) -> tuple[str, str, str]:
-    """Doses that are multiples of the noise floor, in words."""
-    low, middle, top = (f"{one:g} times the noise floor {where}".strip() for one in times)
+    """Doses that are multiples of the noise, in words."""
+    low, middle, top = (f"{one:g} times the noise {where}".strip() for one in times)
     return low, middle, top
 
 

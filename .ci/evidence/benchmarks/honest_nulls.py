@@ -1,4 +1,4 @@
-"""How often honest token tables convict somebody, by size, by shape and by entropy.
+"""How often sound token tables get a cause, by size, by shape and by entropy.
 
     python -m evidence.benchmarks.honest_nulls [--tables 2000] [--seed 0] [--jobs 1]
 
@@ -6,7 +6,7 @@ Wrong is a cause that is named, and a semantic mismatch. Tables whose trainer is
 mean ratio: of them that an unexplained bias or shift is there is right, and everything else is wrong. That the two
 sides are too far apart for a clip range may be right as well, so a mismatch of the inference path without a cause is
 not counted.
-Ends with 1 where more than 1 % of all tables, or of a size or a shape, are convicted.
+Ends with 1 where more than 1 % of all tables, or of a size or a shape, get one.
 """
 
 import argparse
@@ -29,7 +29,7 @@ STRIDE = 379  # a prime that does not divide the number of combinations, so that
 RAW = Semantics()
 
 
-def convicted(number, seed):
+def with_a_cause(number, seed):
     """(size, shape, entropy, what was named wrongly) of one table; every size, shape and entropy in turn."""
     every = list(product(Shape, SIZES, ENTROPIES))
     shape, size, entropy = every[number * STRIDE % len(every)]
@@ -52,13 +52,13 @@ def main():
     started = time.monotonic()
     numbers = range(asked.tables)
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
-        found = list(pool.map(convicted, numbers, [asked.seed] * asked.tables, chunksize=16))
+        found = list(pool.map(with_a_cause, numbers, [asked.seed] * asked.tables, chunksize=16))
     worst = 0.0
     for title, of in (("all", lambda one: "all"), ("size", lambda one: one[0]), ("shape", lambda one: one[1]),
                       ("entropy", lambda one: f"{one[2]:g}")):  # fmt: skip
         tables, wrong = Counter(map(of, found)), Counter(of(one) for one in found if one[3])
         for name, count in tables.items():
-            print(f"{title:8} {name:16} {wrong[name]:4} of {count:4} convicted ({wrong[name] / count:.1%})")
+            print(f"{title:8} {name:16} {wrong[name]:4} of {count:4} with a cause ({wrong[name] / count:.1%})")
             worst = max(worst, wrong[name] / count if title != "entropy" else 0.0)
     for causes, count in Counter(cause for one in found for cause in one[3]).most_common():
         print(f"named    {causes}: {count}")

@@ -352,7 +352,7 @@ def one_token_biased(world: World, size: float, rng: np.random.Generator) -> Wor
 
 
 # What `compare` calls tokens that were drawn by what neither side knows of.
-HIDDEN = frozenset({"hidden-truncation", "hidden truncation", "hidden sampling parameters", "dishonest logprobs"})
+HIDDEN = frozenset({"hidden-truncation", "hidden truncation", "hidden sampling parameters", "misreported logprobs"})
 SHARES, PARTS, NOISES = (0.02, 0.2, 1.0), (0.01, 0.05, 0.2), (0.01, 0.04, 0.15)
 COOLER = (0.95, 0.85, 0.6)
 OF_ALL, OF_RESUMED, OF_WEIGHTS = "{:.0%} of the sequences", "{:.0%} of those resumed", "{:g} of the weights"

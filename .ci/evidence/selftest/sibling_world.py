@@ -18,7 +18,7 @@ PROMPTS, SAMPLES, LENGTH = 1024, 16, 64
 # Scales of exponential logits, and the noise of a logit between two engines with which nothing is wrong.
 SHARPNESS = (1.0, 9.0)
 NOISE = 1e-3
-# Nobody is convicted and nobody acquitted.
+# Nothing is named and nothing matches.
 OPEN = frozenset(kind for kind in Kind if kind.verdict in {Verdict.INCONCLUSIVE, Verdict.NOTHING_FOUND})
 # A filter is one of the parameters that neither side knows of; a penalty is no filter.
 HIDDEN = frozenset({Kind.HIDDEN_FILTER, Kind.HIDDEN_SAMPLING})

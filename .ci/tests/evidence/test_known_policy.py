@@ -81,9 +81,9 @@ def test_what_is_right_and_wrong_of_a_row(name, said, right, wrong):
 
 
 def test_a_fault_that_ends_with_0_and_an_honest_mismatch_miss_their_targets():
-    acquitted = Trial(Row("bos", 2), 0, "match", "match", frozenset())
+    matched = Trial(Row("bos", 2), 0, "match", "match", frozenset())
     honest = Trial(Row("float32"), 1, "match", "mismatch", frozenset())
-    met = {target.title: target.met for target in targets_of([acquitted, honest])}
+    met = {target.title: target.met for target in targets_of([matched, honest])}
     assert not met["top doses that end with 0"] and not met["honest logs called a mismatch"]
     assert met["a wrong verdict of a fault"]
     assert table_of([honest]) == ["float32: right of 1: 0; WRONG 1 x exit 1, match, mismatch"]

@@ -78,7 +78,7 @@ def test_the_packages_between_which_the_judgement_of_tokens_is_layered_are_those
 
 def test_a_part_whose_bound_is_missed_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = ("64 x 1", "equal", 1.0, ("bos",), "mismatch")
-    monkeypatch.setattr(parts.honest_nulls, "convicted", lambda number, seed: wrong)
+    monkeypatch.setattr(parts.honest_nulls, "with_a_cause", lambda number, seed: wrong)
     assert parts.honest_tables(10) == Found(False, ["honest tables that get a cause: 10 of 10"])
 
 

@@ -213,7 +213,7 @@ def _sampling(draft: Draft, engine: _Engine, *, several: bool) -> str:
     inner = _sampled_in(engine.node)
     if inner is None and several and _NOT_THE_POLICY.search(engine.called):
         reason = (
-            f"{engine.called} is an engine of its own, as of a judge or a reference: how it is asked stands elsewhere"
+            f"{engine.called} is another engine, as of a judge or a reference: what it samples with stands elsewhere"
         )
         draft.not_seen.append(f"sampling: {reason}")
         return reason

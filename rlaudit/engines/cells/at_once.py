@@ -140,7 +140,7 @@ class _Job:
     def result(self) -> Outcome:
         """Return the outcome, once there is one."""
         if self.thread is None and self.cancelled.is_set():
-            raise RuntimeError("the result of a cell that was cancelled was asked for")
+            raise RuntimeError("a cancelled cell has no result")
         self.ended.wait()
         if self.error is not None:
             raise self.error

@@ -131,7 +131,7 @@ def _answer(command: Command, name: str, questions: Mapping[str, Any]) -> dict[s
             complaint = _last_lines(errors) or _last_lines(output) or "it said nothing"
             raise NotFinished(
                 f"{name} does not run a Python interpreter: it {_ending(code)}; {complaint}",
-                f"Expected to work by hand: {name} -c 'print(1)'. An image with an entrypoint of its own needs "
+                f"Expected to work by hand: {name} -c 'print(1)'. An image that has an entrypoint needs "
                 "--entrypoint python3.",
             )
     if len(answers) > 1:

@@ -20,7 +20,7 @@ from rlaudit.home import expanded
 
 ENGINE_HELP = (
     "VERSION=COMMAND, repeatable: an interpreter that holds this vLLM, or a command line in front of one "
-    "(apptainer exec --nv vllm.sif python3). COMMAND alone where only one release is asked for."
+    "(apptainer exec --nv vllm.sif python3). COMMAND alone is enough for one release."
 )
 TRAINER_HELP = "An interpreter with torch and transformers, or a command line in front of one."
 

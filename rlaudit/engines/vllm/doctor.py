@@ -16,6 +16,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.cache_folder import cache_folder
+from rlaudit.counted import counted
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import Outcome, launch, shipped
 from rlaudit.engines.environments.environment_spec import Environment
@@ -187,7 +188,7 @@ def _start_and_generation(outcome: Outcome) -> list[Symptom]:
     tokens = outcome.result["generated_tokens"]
     return [
         Symptom("starts", True, f"{resolved['engine']} engine, {seconds:.0f} s with generation"),
-        Symptom("generates", tokens > 0, f"{tokens} tokens with logprobs"),
+        Symptom("generates", tokens > 0, f"{counted(tokens, 'token')} with logprobs"),
     ]
 
 

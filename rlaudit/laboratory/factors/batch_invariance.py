@@ -4,7 +4,7 @@ A started engine is no proof: the same small request is generated alone and amon
 that its tokens and logprobs agree bit for bit. What a difference between on and off does not say is that batching alone
 made it, because the variable changes more than the kernels of matrix products: it names an attention backend if the
 release wants one (FLASH_ATTN, or TRITON_ATTN for float32, also if the default would have been another, as on
-Blackwell), takes RMSNorm, softmax and bmm kernels of its own, turns off custom all-reduce (0.32.0 keeps a one-stage
+Blackwell), takes other RMSNorm, softmax and bmm kernels, turns off custom all-reduce (0.32.0 keeps a one-stage
 one), cascade attention, ahead-of-time compilation, TF32 and reduced-precision sums, and pins NCCL. The report says per
 arm what was loaded.
 

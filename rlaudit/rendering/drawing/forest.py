@@ -1,4 +1,4 @@
-"""A forest: a row for each arm or factor, its value as a mark, its interval as a line, the noise floor as a band.
+"""A forest: a row for each arm or factor, its value as a mark, its interval as a line, the noise of repeats as a band.
 
 `ArmForest` draws one metric of every arm so.
 """
@@ -128,8 +128,8 @@ class ArmForest:
     title: str
     caption: str
     metric: str
-    floor: str  # the metric whose noise floor is shaded
-    floor_said: str  # what the caption adds if there is a noise floor
+    floor: str  # the metric whose noise is shaded
+    floor_said: str  # what the caption adds if there is any noise
     column: str  # a header of the table
     across: str  # the name of the axis
     positive: bool

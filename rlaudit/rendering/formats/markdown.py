@@ -103,7 +103,7 @@ def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind of block
 
 def _layer(number: int, layer: "Judgement") -> str:
     cause = f": {escaped(layer.cause)}" if layer.cause else ""
-    labelled = (("", layer.because), ("**Next:** ", layer.next), ("**Refuted by:** ", layer.falsifier))
+    labelled = (("", layer.because), ("**Next:** ", layer.next), ("**Wrong if:** ", layer.falsifier))
     parts = [f"## {number}. {layer.layer}: **{layer.verdict.upper()}**{cause}"]
     parts += [f"{label}{escaped(text)}" for label, text in labelled if text]
     return "\n\n".join([*parts, *([_list(layer.evidence)] if layer.evidence else [])])

@@ -164,7 +164,7 @@ class _Page:
         cause = f": {layer.cause}" if layer.cause else ""
         self.line(0)
         self.line(0, f"{number}. {layer.layer}  {layer.verdict.upper()}{cause}", VERDICTS[layer.verdict])
-        for label, text in (("because", layer.because), ("next", layer.next), ("refuted by", layer.falsifier)):
+        for label, text in (("because", layer.because), ("next", layer.next), ("wrong if:", layer.falsifier)):
             if text:
                 self.line(self.indents.line, f"{label} {text}")
         for line in layer.evidence:

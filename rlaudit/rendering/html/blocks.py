@@ -64,7 +64,7 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
 def _card(number: int, layer: Judgement) -> Markup:
     verdict = layer.verdict
     sign = element("span", f"{SIGNS[verdict]} {verdict}", class_="verdict")
-    labelled = [("Next", layer.next), ("Refuted by", layer.falsifier)]
+    labelled = [("Next", layer.next), ("Wrong if", layer.falsifier)]
     terms = [joined(element("dt", label), element("dd", text)) for label, text in labelled if text]
     return element(
         "section",

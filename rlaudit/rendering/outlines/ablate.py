@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.counted import counted
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.replay import Replay
 from rlaudit.measurement.prompt_logprobs import holds_temperature
@@ -51,7 +52,7 @@ ARMS = (
     "cached",
     "in force",
 )
-FACTORS = ("factor", "verdict", "on", "first: set - as it is", "last: parity - left out", "because")
+FACTORS = ("factor", "verdict", "on", "alone", "left out of parity", "because")
 ENGAGED = {True: "yes", False: "no", None: "not known"}
 COVERED = {
     "prompts": "recorded prompts",
@@ -84,7 +85,7 @@ def outline(report: "Report") -> Outline:
             Section("bisection", "The release that moves it", _bisection(report), gathers=True),
             verdicts(report),
             Section("arms", "Arms", [block for name in names for block in _arms(report, name)], gathers=True),
-            Section("replay", "Recorded tokens, asked for again", _replays(report), gathers=True),
+            Section("replay", "Recorded tokens, replayed", _replays(report), gathers=True),
             Section("factors", "Factors", _factors(report, names), gathers=True),
             Section("loaded", "What the engines loaded", _loaded(report), gathers=True),
             listed("known-defects", "Known defects of these engines", _known_defects(report)),
@@ -138,7 +139,7 @@ def _title(report: "Report") -> str:
 def _facts(report: "Report") -> list[str]:
     arms = report["arms"]
     tokens = sum(arm.measurements["k3"].tokens for arm in arms if "k3" in arm.measurements)
-    return [f"{len(arms)} arms", f"{tokens} tokens"] if arms else []
+    return [f"{counted(len(arms), 'arm')}", f"{counted(tokens, 'token')}"] if arms else []
 
 
 def _arms(report: "Report", block: str) -> list[Block]:
@@ -169,17 +170,17 @@ def _replays(report: "Report") -> list[Block]:
             f"{short_name(name)} against the reference": measurements for name, measurements in replay.arms.items()
         }
         prefill = {
-            f"{name}: decode against prefill of its own": measurements
+            f"{name}: its decode against its prefill": measurements
             for name, measurements in (replay.prefill_against_decode or {}).items()
         }
         rows = [
             [name, *(interval(measurements.get(metric)) for metric in HEADLINE), str(measurements["k3"].tokens)]
             for name, measurements in {**recorded, **against, **prefill}.items()
         ]
-        title = f"Recorded tokens, asked for again in {block.name} (95 % intervals over prompts)"
+        title = f"Recorded tokens, replayed in {block.name} (95 % intervals over prompts)"
         shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))
         differing = [f"{name}: recorded {before}, replayed {now}" for name, (before, now) in replay.differing.items()]
-        missing = [f"{name}: {count} tokens not reported" for name, count in replay.not_reported.items()]
+        missing = [f"{name}: {counted(count, 'token')} not reported" for name, count in replay.not_reported.items()]
         shown.append(Lines([replay.because, *_coverage(replay), *differing, *missing]))
     return shown
 
@@ -187,14 +188,14 @@ def _replays(report: "Report") -> list[Block]:
 def _coverage(replay: Replay) -> list[str]:
     """Say how much of the recording was replayed."""
     parts = [
-        f"{replayed} of {recorded} {what} ({replayed / recorded:.0%})"
+        f"{replayed} of {recorded} {what} ({100 * (replayed / recorded):.0f} %)"
         if replayed < recorded
         else f"all {recorded} {what}"
         for name, what in COVERED.items()
         for replayed, recorded in [(replay.coverage or {}).get(name, (0, 0))]
         if recorded
     ]
-    return [f"asked again: {'; '.join(parts)}"] if parts else []
+    return [f"replayed: {'; '.join(parts)}"] if parts else []
 
 
 def _arm(arm: Arm) -> list[str]:
@@ -282,8 +283,9 @@ def _how_sure(report: "Report") -> str:
     unmeasured = len(report["arms"]) - len(measured)
     missing = f"; arms without a figure: {unmeasured}" if unmeasured else ""
     return (
-        f"how sure: {tokens} tokens in {sequences} sequences of {len(measured)} arms, 95 % intervals over prompts, "
-        f"effects paired by prompt{missing}; {len(report['not_seen'])} things were not seen (listed above)"
+        f"how sure: {counted(tokens, 'token')} in {counted(sequences, 'sequence')} of {counted(len(measured), 'arm')}, "
+        f"95 % intervals over prompts, effects paired by prompt{missing}; {counted(len(report['not_seen']), 'thing')} "
+        "not seen (listed above)"
     )
 
 
@@ -384,7 +386,7 @@ def _cascade(arm: Arm) -> str | None:
 
 def _batch_dependence(arm: Arm) -> str | None:
     identical = (arm.batch_probe or {}).get("identical")
-    return None if identical is None else "bit-identical" if identical else "differs"
+    return None if identical is None else "no (bit-identical)" if identical else "yes"
 
 
 def _prompt_logprobs(arm: Arm) -> str | None:
@@ -398,6 +400,6 @@ def _prompt_logprobs(arm: Arm) -> str | None:
 RAN = {
     "graphs that ran": _graphs_run,
     "cascade attention": _cascade,
-    "alone against in a batch": _batch_dependence,
+    "batch-dependent": _batch_dependence,
     "prompt logprobs": _prompt_logprobs,
 }

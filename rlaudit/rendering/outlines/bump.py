@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rlaudit.counted import counted
 from rlaudit.rendering.inspected_answer import about_the_move
 from rlaudit.rendering.outline import (
     NOT_SEEN,
@@ -16,7 +17,7 @@ from rlaudit.rendering.outline import (
     Table,
     listed,
 )
-from rlaudit.rendering.outlines.inspect import count, findings_blocks, not_seen_elsewhere, summary
+from rlaudit.rendering.outlines.inspect import findings_blocks, not_seen_elsewhere, summary
 from rlaudit.report.shown_value import shown
 from rlaudit.severity import Severity
 
@@ -42,7 +43,7 @@ def outline(report: "Report") -> Outline:
             listed("not-seen", NOT_SEEN, _not_seen(report), indent=1),
             Section("summary", "Summary", [Prose(_summary(report))]),
         ],
-        facts=[count(number, severity) for severity, number in report["inspection"].counted.items()]
+        facts=[counted(number, severity) for severity, number in report["inspection"].counted.items()]
         if "inspection" in report
         else (),
         about=_answer(report),
@@ -109,7 +110,7 @@ def _advisories(report: "Report") -> list[Block]:
         for move in holders
         if (names := [defect.name for defect in report["bump"].advisories if defect not in met and defect.move == move])
     ]
-    return [*blocks, *([Lines(others, "That no config here can meet")] if others else [])]
+    return [*blocks, *([Lines(others, "Not reachable from any config here")] if others else [])]
 
 
 def _met(defect: "CrossedDefect") -> str:
@@ -125,7 +126,7 @@ def _settings(report: "Report") -> list[Block]:
         if row.moves:
             key = (row.name, shown(row.effective_from), shown(row.effective_to))
             alike.setdefault(key, set()).add(row.config)
-    rows = [[*key, count(len(configs), "config")] for key, configs in alike.items() if key[1] != key[2]]
+    rows = [[*key, counted(len(configs), "config")] for key, configs in alike.items() if key[1] != key[2]]
     versions = report["versions"]
     header = ["setting", f"vLLM {versions['from']}", f"vLLM {versions['to']}", "in"]
     return [Table(header, rows, values=True)] if rows else []
@@ -147,10 +148,10 @@ def _not_seen(report: "Report") -> list[str]:
 def _summary(report: "Report") -> list[str]:
     bump = report["bump"]
     if "inspection" not in report:
-        return [f"{count(bump.pin_files, 'file')} with a pin of vLLM looked at. Exit code {report['exit_code']}."]
+        return [f"{counted(bump.pin_files, 'file')} with a pin of vLLM looked at. Exit code {report['exit_code']}."]
     standing = bump.standing
     old = report["versions"]["from"]
-    older = [f"{count(standing, 'finding')} that vLLM {old} has already: rlaudit inspect --from {old} --to {old}."]
+    older = [f"{counted(standing, 'finding')} that vLLM {old} has already: rlaudit inspect --from {old} --to {old}."]
     new = report["versions"]["to"]
     names = f"What vLLM {new} does not take any more, configs or not: rlaudit explain {old}..{new}."
     return [*summary(report), *(older if standing else []), names]

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rlaudit.counted import counted
 from rlaudit.layers import Verdict
 from rlaudit.rendering.outline import (
     COST,
@@ -58,8 +59,8 @@ def outline(report: "Report") -> Outline:
         ],
         lead=report.get("description", ""),
         facts=[
-            f"{len(arms)} arms, {sum(arm.ended for arm in arms)} trainings of {training['steps']} steps, "
-            f"{training['objective']}"
+            f"{counted(len(arms), 'arm')}, {counted(sum(arm.ended for arm in arms), 'training')} of "
+            f"{training['steps']} steps, {training['objective']}"
         ],
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.counted import counted
 from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.meaning.candidates import Semantics, biases_as_text
 from rlaudit.rendering.moved import moved
@@ -48,13 +49,13 @@ def _title(report: "Report") -> str:
     compared = report["comparisons"]
     what = compared[0].path if len({table.path for table in compared}) == 1 else f"{len(compared)} tables"
     tokens, sequences = sum(table.tokens for table in compared), sum(table.sequences for table in compared)
-    return f"{what}: {tokens} tokens in {sequences} sequences"
+    return f"{what}: {counted(tokens, 'token')} in {counted(sequences, 'sequence')}"
 
 
 def _facts(report: "Report") -> list[str]:
     drawn = sum(figures.tokens for figures in report.get("token_figures", ()))
     facts = [f"{sum(table.compared_tokens for table in report['comparisons'])} tokens compared"]
-    return [*facts, f"{drawn} tokens drawn"] if drawn else facts
+    return [*facts, f"{counted(drawn, 'token')} drawn"] if drawn else facts
 
 
 def _blocks(table: Compared) -> list[Block]:
@@ -80,7 +81,7 @@ def versions_of(table: Compared) -> list[Table]:
             str(version.version),
             str(version.tokens),
             *(number(getattr(version, name)) for name in ("mean_abs_log_ratio", "k2")),
-            f"{version.rounded_away / version.changed:.1%} of {version.changed}" if version.changed else "-",
+            f"{100 * (version.rounded_away / version.changed):.1f} % of {version.changed}" if version.changed else "-",
             number(version.apart),
         ]
         for version in _spread(table.versions or ())
@@ -97,7 +98,7 @@ def _spread(versions: Sequence[VersionGap]) -> Sequence[VersionGap]:
 def _about(table: Compared) -> list[str]:
     """Return which files the tokens came from and what was left out."""
     lines = [
-        f"{table.path}: {table.format}, {table.files} file{'s' * (table.files != 1)}"
+        f"{table.path}: {table.format}, {counted(table.files, 'file')}"
         + (f"; trainer logprobs of {table.trainer_path}" if table.trainer_path else ""),
         f"sampled at {_parameters(table.sampling)}; trainer at {_parameters(table.trainer)}",
         f"{table.compared_tokens} of {table.tokens} tokens compared; causes looked for in {table.evidence_tokens}",
@@ -105,7 +106,7 @@ def _about(table: Compared) -> list[str]:
     data = table.data
     if data is not None:
         given = data.sequences + data.sequences_left_out
-        share = f"{1 - data.left_out:.1%} of the data"
+        share = f"{100 * (1 - data.left_out):.1f} % of the data"
         lines.append(f"figures rest on {data.sequences} of {given} sequences, {share}")
     return [*lines, *table.alignment.messages]
 

@@ -87,7 +87,7 @@ def _details(metric: CurveMetric) -> list[str]:
 def _order(curves: Curves) -> list[str]:
     """Return which separated first, what that suggests, what to do."""
     order = curves.order
-    labelled = (("", order.because), ("suggests ", order.suggests), ("next ", order.next))
+    labelled = (("", order.because), ("suggests: ", order.suggests), ("next ", order.next))
     return [f"{label}{text}" for label, text in labelled if text]
 
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 HEADER = ("gate", "metric", "raised at step", "begins about", "steps seen", "beyond", "last value", "evidence")
+# Times the evidence that raises a gate: digits beyond that say nothing more.
+FAR_OVER = 1000.0
 
 
 def outline(report: "Report") -> Outline:
@@ -37,5 +39,6 @@ def _row(gate: HeldGate) -> list[str]:
     alarm = ["-", "-"] if gate.alarm_step is None else [str(gate.alarm_step), str(gate.since_step)]
     steps = f"{gate.steps} ({gate.first_step} to {gate.last_step})" if gate.steps else "0"
     value = "no number" if gate.last_value is None else number(gate.last_value)
-    evidence = f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
+    is_far = gate.evidence > FAR_OVER * gate.alarm_evidence
+    evidence = f"far over {gate.alarm_evidence:.3g}" if is_far else f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
     return [gate.gate, gate.metric, *alarm, steps, str(gate.steps_beyond), value, evidence]

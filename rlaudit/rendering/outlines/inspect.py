@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from rlaudit.counted import counted
 from rlaudit.layers import Layer
 from rlaudit.rendering.actions import action_lines
 from rlaudit.rendering.inspected_answer import answer
@@ -76,7 +77,7 @@ def outline(report: "Report") -> Outline:
             listed("not-seen", NOT_SEEN, not_seen_elsewhere(report), indent=1),
             Section("summary", "Summary", [Prose(summary(report))] if inspected else [], gathers=True),
         ],
-        facts=[count(number, severity) for severity, number in inspected.counted.items()] if inspected else (),
+        facts=[counted(number, severity) for severity, number in inspected.counted.items()] if inspected else (),
         headed=False,
         indents=Indents(title=1, line=2),
         pictured=frozenset(),
@@ -212,12 +213,12 @@ def summary(report: "Report") -> list[str]:
     """Return what was read, what was found, and why the exit code is what it is."""
     inspected = report["inspection"]
     looked_at = [
-        f"{count(inspected.files_read, 'file')} read",
-        f"{inspected.files_with_config} with {count(inspected.configs, 'rollout config')}",
-        count(inspected.settings, "setting"),
-        f"{count(inspected.rules, 'rule')} run ({inspected.platform}: {inspected.machine})",
+        f"{counted(inspected.files_read, 'file')} read",
+        f"{inspected.files_with_config} with {counted(inspected.configs, 'rollout config')}",
+        counted(inspected.settings, "setting"),
+        f"{counted(inspected.rules, 'rule')} run ({inspected.platform}: {inspected.machine})",
     ]
-    findings = ", ".join(count(number, severity) for severity, number in inspected.counted.items())
+    findings = ", ".join(counted(number, severity) for severity, number in inspected.counted.items())
     kinds = [f"{number} {kind}" for kind, number in inspected.suppressed.items()]
     suppressed = f"; suppressed: {', '.join(kinds)}" if kinds else ""
     exit_ = f"Exit code {report['exit_code']}: {_outcome(report['exit_code'], inspected)}."
@@ -241,11 +242,6 @@ def _fixes(fixes: "Fixes") -> list[str]:
     lines = []
     if fixes.made:
         done = "Fixed" if fixes.written else "Would fix"
-        files = f"{count(len(fixes.files), 'file')}: {', '.join(fixes.files)}"
-        lines.append(f"{done} {count(fixes.made, 'finding')} in {files}.")
+        files = f"{counted(len(fixes.files), 'file')}: {', '.join(fixes.files)}"
+        lines.append(f"{done} {counted(fixes.made, 'finding')} in {files}.")
     return lines + [f"Not fixed: {reason}." for reason in fixes.refused]
-
-
-def count(number: int, word: str, plural: str = "") -> str:
-    """Return `1 finding`, `3 findings`."""
-    return f"{number} {word if number == 1 else plural or word + 's'}"

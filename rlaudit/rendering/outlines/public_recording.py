@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rlaudit.counted import counted
 from rlaudit.layers import Layer
 from rlaudit.rendering.outline import NOT_SEEN, Block, Entries, Lines, Outline, Prose, Section, Table, listed
-from rlaudit.rendering.outlines.inspect import count, not_seen_elsewhere, summary
+from rlaudit.rendering.outlines.inspect import not_seen_elsewhere, summary
 from rlaudit.report.shown_value import shown
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
@@ -44,7 +45,7 @@ def outline(report: "Report") -> Outline:
             Section("summary", "Summary", [Prose(summary(report))]),
         ],
         lead=f"{report['public_recording'].left_out} Made by rlaudit {report['rlaudit']}.",
-        facts=[count(number, severity) for severity, number in inspected.counted.items()],
+        facts=[counted(number, severity) for severity, number in inspected.counted.items()],
     )
 
 
@@ -59,7 +60,7 @@ def _title(configs: "Sequence[Config]", lives: "Sequence[EngineLife]") -> str:
     ran = dict.fromkeys(
         f"vLLM {config.versions['to']}{f' ({kind})' if (kind := config.engine['to']) else ''}" for config in configs
     )
-    updates = count(sum(life.updates for life in lives), "weight update")
+    updates = counted(sum(life.updates for life in lives), "weight update")
     engines = f" in {len(lives)} engines" if len(lives) > 1 else ""
     return f"A recorded training: {', '.join([*ran, updates])}{engines}"
 
@@ -113,6 +114,6 @@ def _protocols(lives: "Sequence[EngineLife]") -> Iterator[Block]:
     for life in lives:
         for protocol in life.protocols:
             engine = f"{life.name}: " if life.name else ""
-            title = f"{engine}{count(protocol.times, 'update')} in this order"
+            title = f"{engine}{counted(protocol.times, 'update')} in this order"
             rows = [[str(step), call] for step, call in enumerate(protocol.calls, 1)]
             yield Table(["step", "call"], rows, title)

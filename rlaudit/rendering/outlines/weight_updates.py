@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from rlaudit.counted import counted
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.layers import Layer, Verdict
@@ -33,7 +34,7 @@ STALE = {
     Verdict.INCONCLUSIVE: "unclear",
     Verdict.NOT_TESTED: "not tested",
 }
-SEQUENCES = "Sequences of calls (k3 in nats; excess: k3 of new requests above that with an empty cache)"
+SEQUENCES = "Sequences of calls (k3 in nats; added: k3 of new requests beyond that with an empty cache)"
 CLEAN = {True: "yes", False: "no", None: ""}
 ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
 
@@ -56,7 +57,7 @@ def outline(report: "Report") -> Outline:
             Section("in-short", "In short", [_in_short(report)], closes=True, terminal_only=True),
         ],
         lead=report.get("description", ""),
-        facts=[f"{len(cases)} cases on {len({case.start for case in cases})} engines"],
+        facts=[f"{counted(len(cases), 'case')} on {counted(len({case.start for case in cases}), 'engine')}"],
         indents=Indents(line=2, table=2),
         pictured=frozenset(),
     )
@@ -87,7 +88,7 @@ def _cost(report: "Report") -> str:
 
 def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
     """Return the matrix: after each sequence of calls, what became of requests and which weights tokens came from."""
-    rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "excess k3", "flights after", "clean"]]
+    rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "added k3", "flights after", "clean"]]
     for case in cases:
         if case.kind not in OF_MATRIX:
             continue
@@ -165,7 +166,7 @@ def _interval(figure: Measurement | Contrast | None) -> str:
 
 
 def _requests(count: RequestCount) -> str:
-    counted = {name: getattr(count, name) for name in ENDS}
-    ends = [f"{number} {name}" for name, number in counted.items() if number]
-    leaked = [f"{count.leaked_tokens} tokens leaked"] if count.leaked_tokens else []
+    numbers = {name: getattr(count, name) for name in ENDS}
+    ends = [f"{number} {name}" for name, number in numbers.items() if number]
+    leaked = [f"{counted(count.leaked_tokens, 'token')} leaked"] if count.leaked_tokens else []
     return ", ".join(ends + leaked) or "none"

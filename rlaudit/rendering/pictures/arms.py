@@ -16,7 +16,7 @@ DISTANCE = ArmForest(
     "logarithm.",
     metric="k3",
     floor="k2",
-    floor_said=" Shaded: the noise floor (of k2, which is k3 where d is small); what lies in it cannot be told from "
+    floor_said=" Shaded: the noise of repeats (of k2, which is k3 if d is small); what lies in it cannot be told from "
     "zero.",
     column="k3 (nats) [95 % interval]",
     across="k3 (nats)",
@@ -29,7 +29,7 @@ RATIO_DEVIATION = ArmForest(
     "the tokens were sampled with, under any noise.",
     metric="mean_ratio_minus_one",
     floor="mean_ratio_minus_one",
-    floor_said=" Shaded: the noise floor.",
+    floor_said=" Shaded: the noise of repeats.",
     column="× 10⁴ [95 % interval]",
     across="(mean ratio − 1) × 10⁴",
     positive=False,

@@ -48,7 +48,7 @@ def _picture(group: Group) -> Picture:
     return Picture(
         f"density-{group.slug}",
         TITLE,
-        CAPTION.format(steps=STEPS, outside=f"{max(outside, 0):.1%}"),
+        CAPTION.format(steps=STEPS, outside=f"{100 * max(outside, 0):.1f} %"),
         Table(["d (nats)", *(f"{name}, % of tokens" for name in names)], rows),
         HEIGHT,
         lambda figure: _draw(figure, edges, shares_of, names, [thing.role for thing in group.main]),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 TITLE = "Effects of the factors"
 CAPTION = (
-    "Difference in {metric}, paired by prompt, with its 95 % interval. Filled: the factor set first, on the candidate "
-    "as it is. Hollow: left out last, of the parity settings. Shaded: the noise floor."
+    "Difference in {metric}, paired by prompt, with its 95 % interval. Filled: the factor alone, on the candidate. "
+    "Hollow: left out of parity. Shaded: the noise of repeats."
 )
 COLOURS: Mapping[str, str] = {
     EffectVerdict.REMOVES: OTHER,
@@ -47,7 +47,7 @@ def _picture(index: int, block: str, metric: str, effects: Sequence[Effect]) -> 
         f"{TITLE} on {title}",
         CAPTION.format(metric=title),
         Table(
-            ["factor", "verdict", "first [95 % interval]", "last [95 % interval]"],
+            ["factor", "verdict", "alone [95 % interval]", "left out of parity [95 % interval]"],
             [
                 [
                     f"{effect.factor}={effect.level}",

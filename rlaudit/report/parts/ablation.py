@@ -107,7 +107,7 @@ class Heads:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One controlled arm. engaged: whether its factor was in force, against the arm it is compared with."""
+    """One controlled arm. engaged: whether its factor took effect, against the arm it is compared with."""
 
     name: str
     block: str

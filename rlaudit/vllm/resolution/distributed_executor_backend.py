@@ -24,7 +24,7 @@ def apply(view: Resolution) -> Resolved | None:
     if ranks == 1:
         return Resolved("uni", "one rank")
     if view.config.placed_by_ray:
-        return Resolved("ray", f"{ranks} ranks, asked for in an actor of a Ray placement group")
+        return Resolved("ray", f"{ranks} ranks, requested in an actor of a Ray placement group")
     return Resolved("mp", f"{ranks} ranks on one node; inside a Ray placement group vLLM takes ray instead")
 
 

@@ -22,7 +22,7 @@ def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decisio
     if view.is_v1 is None:
         return engine_unknown(view, "the model runner")
     if not view.is_v1:
-        return Resolved("V0", "the V0 engine has a runner of its own")
+        return Resolved("V0", "the V0 engine has its runner")
     if not view.since("0.12.0"):
         return Resolved("V1", "the second model runner came with 0.12.0")
     variable = view.variable("VLLM_USE_V2_MODEL_RUNNER")
@@ -31,7 +31,7 @@ def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decisio
     if variable is not None:
         return Resolved("V2" if variable == "1" else "V1", f"VLLM_USE_V2_MODEL_RUNNER={variable} is set")
     if not view.since("0.22.0"):
-        return Resolved("V1", "the second model runner is only taken when asked for, until 0.21")
+        return Resolved("V1", "the second model runner is taken only on request, until 0.21")
     if view.machine.platform == "cpu":
         return Resolved("V1", "the second model runner needs Triton, which CPU builds do not have")
     return _unsupported(view) or _by_model(view)

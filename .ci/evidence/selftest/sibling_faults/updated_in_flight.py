@@ -1,7 +1,7 @@
 """Half of a prompt's samples are drawn after an update of the weights, and no version is logged.
 
 Source: in-flight weight updates (PipelineRL, Magistral). The pull on agreement is below what anything names: what is
-asked of it is that nobody is convicted.
+asked of it is that no cause is named.
 """
 
 from worlds.plant import Dose

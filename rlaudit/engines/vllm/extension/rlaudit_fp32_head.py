@@ -47,7 +47,7 @@ class Fp32Head(LoadedEngine):
         if not processors:
             return "the model %s has no LogitsProcessor to replace" % type(self.model_runner.model).__name__
         if self.vllm_config.lora_config is not None:
-            return "with LoRA the head is computed by a layer of its own"
+            return "with LoRA another layer computes the head"
         if any(processor.logits_as_input for processor in processors):
             return "the model computes its logits before the head"
         head = getattr(self.model_runner.model, "lm_head", None)

@@ -93,7 +93,7 @@ def attention_version(worker):
     for part, package in KERNEL_PACKAGES:
         if any(part in name for name in names):
             return package_version(package)
-    raise NotHere("%s has no version of its own" % " + ".join(sorted(names)))
+    raise NotHere("%s has no version" % " + ".join(sorted(names)))
 
 
 def package_version(package):
@@ -253,7 +253,7 @@ def all_reduce(worker):
 
     communicator = get_tp_group().device_communicator
     if communicator is None:
-        raise NotHere("the tensor-parallel group has no communicator of its own")
+        raise NotHere("the tensor-parallel group has no device communicator")
     ways = [
         name
         for name, attribute in ALL_REDUCE

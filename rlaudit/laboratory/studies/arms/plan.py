@@ -1,7 +1,7 @@
 """From a recipe to arms, each with the arm that it is compared with.
 
 Factors are set one at a time on the candidate *and* left out one at a time of the parity arm: a factor whose two
-effects disagree interacts with another. A/A repeats of both ends measure the noise floor. The arms that decide run
+effects disagree interacts with another. A/A repeats of both ends measure the noise. The arms that decide run
 first: the candidate, which shows what its logprobs mean; the candidate with the likeliest cause removed; the reference,
 by which their distance is judged. The order of the others is random, so that drift of the machine does not look like a
 factor.
@@ -201,9 +201,7 @@ def for_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
     }
     blocks = tuple(block for block in plan.blocks if block.name not in left_out)
     if not blocks:
-        raise NotFinished(
-            next(iter(left_out.values())), "a block without `native_dtype` is run wherever it is asked for"
-        )
+        raise NotFinished(next(iter(left_out.values())), "a block without `native_dtype` runs on every machine")
     return replace(plan, blocks=blocks, left_out=left_out)
 
 
@@ -350,7 +348,7 @@ def _check_names(block: Block, factors: dict[str, Factor]) -> None:
         if name not in factors:
             meant = f"{did_you_mean(name, factors)} ".lstrip()
             if name == "weight-update":
-                meant = "it has recipes of its own, such as `rlaudit ablate weight-update`; "
+                meant = "it has its recipes, such as `rlaudit ablate weight-update`; "
             raise UsageError(
                 f"unknown factor {name!r} in block {block.name}", f"{meant}there are: {', '.join(factors)}"
             )

@@ -117,7 +117,7 @@ class Block(_Common):
         description="Which of the factors, at their first level, make up the parity arm.",
     )
     leave_one_out: bool = Field(True, description="Try the parity arm again without each of its factors.")
-    repeats: int = Field(1, ge=0, description="A/A repeats of candidate and parity arm, for the noise floor.")
+    repeats: int = Field(1, ge=0, description="Repeats of candidate and parity arm, which show the noise.")
     arms: list[ExtraArm] = Field(default_factory=list, description="Further arms.")
     native_dtype: DtypeName | None = Field(
         None, description="Leave the block out on a processor that only emulates this dtype: that takes hours."

@@ -1,10 +1,10 @@
 """Weights updated while requests run: how the engine is paused, whether its cache is cleared, how weights are loaded.
 
-A factor with recipes of its own (key `weight_updates`), because several sets of weights pass through each of its
+A factor with separate recipes (key `weight_updates`), because several sets of weights pass through each of its
 engines and every token is scored with those that should have sampled it. `rlaudit ablate weight-update` runs the one
 that is shipped; copy it, and keep the releases, modes and paths that you use.
 
-Engaged when the worker, read back, holds the new weights by the bytes of its parameters and by the answers of its
+In effect when the worker, read back, holds the new weights by the bytes of its parameters and by the answers of its
 layers, and when requests were in flight. Requests that end in the pause, tokens per version lag, stale keys and values
 and parts that stay old are reported apart. Source: vllm/v1/engine/async_llm.py (pause_generation since 0.12.0, its
 mode since 0.16.0), vllm issues 42043 and 46125.

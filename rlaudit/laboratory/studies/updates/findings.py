@@ -73,7 +73,7 @@ def _sequence_to_use(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCa
     if choice is None:
         advice = "no sequence that was tried is clean"
     elif choice.record.kind == "V0":
-        advice = f"use {choice.case.name}: hold the loop that steps the engine meanwhile, which has no pause of its own"
+        advice = f"use {choice.case.name}: hold the loop that steps the engine meanwhile: the engine has no pause"
     else:
         advice = f"use {choice.case.name}"
     bad: dict[str, list[JudgedCase]] = {}
@@ -146,10 +146,10 @@ def _findings_of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterato
             judged.where,
             f"{start.name}: new requests are served keys and values of the old weights with "
             f"{sequences([judged for judged, _, _ in stale])}",
-            f"excess k3 at least {_excess_interval(excess)} nats in each, against a noise control of at most "
+            f"they add at least {_excess_interval(excess)} nats of k3 in each, a noise control at most "
             f"{max(_largest_effect(staleness.control) for _, staleness, _ in stale):.1g}; "
             f"{staleness.cached_tokens} prompt tokens came from the cache",
-            "a name of its own for each adapter, or a reset of the prefix cache with it"
+            "another name for each adapter, or a reset of the prefix cache with it"
             if start.path == ADAPTER
             else "clear_cache=True with the pause, or prefix caching off, or a cache salt per version",
         )
@@ -160,7 +160,7 @@ def _findings_of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterato
             NOTE,
             judged.where,
             f"{start.name}: new requests are served nothing stale with "
-            f"{sequences([judged for judged, _, _ in clean])}: excess k3 at most {_excess_interval(excess)}, "
+            f"{sequences([judged for judged, _, _ in clean])}: added k3 at most {_excess_interval(excess)}, "
             f"{max(staleness.cached_tokens for _, staleness, _ in clean)} prompt tokens from the cache",
         )
     for judged, staleness in cases:

@@ -149,7 +149,7 @@ def _without_explanation(parts: PartsRead | None) -> str:
     if parts is not None and parts.new_by_sums:
         return (
             f"the scores do not fit the new weights, though all were read back: {parts.new_by_sums} parameters of "
-            "experts hold the new elements, and the kernel may read them in another order, or from a copy of its own"
+            "experts hold the new elements, and the kernel may read them in another order, or from its copy"
         )
     return "the scores do not fit the new weights, and nothing that was read explains it"
 

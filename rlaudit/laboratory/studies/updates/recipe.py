@@ -59,7 +59,7 @@ class EngineToUpdate(Keys):
     )
     in_a_row: int = Field(3, ge=0, description="Updates of one flight without clearing; 0 leaves that case out.")
     other_paths: list[WeightPath] = Field(
-        default_factory=list, description="Further ways to load weights, each checked once in an engine of its own."
+        default_factory=list, description="Further ways to load weights, each checked once in another engine."
     )
     adapters: list[AdapterWay] = Field(
         default_factory=list,

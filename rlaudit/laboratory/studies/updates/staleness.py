@@ -4,8 +4,8 @@ The five-run protocol, with k3 against the weights that the engine should have b
     excess   k3(after) - k3(cold after), same prompts and seeds, only requests that took tokens from the cache
     control  k3(warm after) - k3(cold after): what a warm cache does by itself, without an update in between
     unshared k3 of requests that no cache can hold: new weights that are not loaded would show here too, stale KV not
-Convicted only if prompt tokens came from the cache and the interval of the excess lies above the control's and above a
-share of the distance between the two versions; acquitted only if it and the control's lie below that share. Otherwise
+Stale only if prompt tokens came from the cache and the interval of the excess lies above the control's and above a
+share of the distance between the two versions; clean only if it and the control's lie below that share. Otherwise
 the test was too small or too noisy, or something else is wrong, and the verdict is inconclusive.
 
 Sampled tokens are not compared, because one that differs changes all that follow it. Source of the protocol: lmdeploy
@@ -48,7 +48,7 @@ class Staleness:
 
     @property
     def found(self) -> bool:
-        """Whether stale keys and values were convicted."""
+        """Whether stale keys and values were found."""
         return self.verdict is Verdict.MISMATCH
 
 
@@ -105,17 +105,17 @@ def _judge(excess: Contrast, margin: float, noise: float, cached: int | None) ->
     # Requests that fit better than those of an empty cache do not have old keys, and weights that make it so are wrong.
     if excess.high < -seen or (excess.low > seen and cached == 0):
         where = f"below -{margin:.2g}" if excess.high < 0 else f"above {margin:.2g}"
-        return Verdict.INCONCLUSIVE, f"{source}; excess k3 lies {where} all the same, which is another fault"
+        return Verdict.INCONCLUSIVE, f"{source}; added k3 lies {where} all the same, which is another fault"
     if excess.low > seen:
-        return Verdict.MISMATCH, f"{source}; excess k3 lies above {margin:.2g} with its whole interval"
+        return Verdict.MISMATCH, f"{source}; added k3 lies above {margin:.2g} with its whole interval"
     if noise > margin:
         return (
             Verdict.INCONCLUSIVE,
             f"{source}; a warm cache alone moves k3 by up to {noise:.2g}, more than {margin:.2g}",
         )
     if excess.high < margin:
-        return Verdict.MATCH, f"{source}; excess k3 lies below {margin:.2g} with its whole interval"
-    return Verdict.INCONCLUSIVE, f"{source}; the interval of the excess reaches over {margin:.2g}"
+        return Verdict.MATCH, f"{source}; added k3 lies below {margin:.2g} with its whole interval"
+    return Verdict.INCONCLUSIVE, f"{source}; the interval of added k3 reaches over {margin:.2g}"
 
 
 def _distance(cold: Sequence[Flight], book: Scorebook) -> float:

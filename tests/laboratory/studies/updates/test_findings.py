@@ -153,6 +153,6 @@ def test_a_case_that_could_not_be_decided_is_a_warning_of_its_own() -> None:
     assert (finding.name, finding.severity) == ("stale-kv-undecided", "warning")
 
 
-def test_a_case_that_did_not_run_acquits_nothing() -> None:
+def test_a_case_that_did_not_run_rules_nothing_out() -> None:
     failed = replace(around("keep", True, Verdict.MATCH, 1e-7), problem="the engine died")
     assert names(failed) == ["case-not-run"]

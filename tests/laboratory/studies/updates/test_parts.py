@@ -93,7 +93,7 @@ def test_an_update_that_did_nothing_fits_the_old_weights() -> None:
     assert parts.verdict is Verdict.MISMATCH and parts.because == "nothing was updated: the scores fit the old weights"
 
 
-def test_a_read_back_that_the_scores_contradict_convicts_nobody() -> None:
+def test_a_read_back_that_the_scores_contradict_shows_nothing() -> None:
     scored = cold(v1=0.0, v0=0.3)
     parts = judge_parts(read_parts(read("0", w=told("1", "1", "w"))), scored.flights, scored.book, None, MARGIN)
     assert parts.verdict is Verdict.INCONCLUSIVE

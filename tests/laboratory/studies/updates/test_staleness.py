@@ -20,7 +20,7 @@ def protocol(excess: float, cached: int, cold: float = 0.0, warm: float = 0.0, s
     return scored.add(run_of(WARM_AFTER, NEW, samples, submitted=1, cached_tokens=cached), v1=warm)
 
 
-def test_old_keys_and_values_are_convicted_by_the_requests_that_took_them_from_the_cache() -> None:
+def test_old_keys_and_values_are_shown_by_the_requests_that_took_them_from_the_cache() -> None:
     scored = protocol(excess=0.2, cached=3)
     stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.MISMATCH
@@ -28,7 +28,7 @@ def test_old_keys_and_values_are_convicted_by_the_requests_that_took_them_from_t
     assert stale.cached_tokens == 3 * 32
 
 
-def test_a_cache_that_was_cleared_is_acquitted_with_an_interval() -> None:
+def test_a_cache_that_was_cleared_is_clean_with_an_interval() -> None:
     scored = protocol(excess=0.0, cached=0)
     stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.MATCH
@@ -46,7 +46,7 @@ def test_noise_of_a_warm_cache_is_allowed_for() -> None:
     assert judge_staleness(scored.flights, scored.book, RELEVANT).verdict is not Verdict.MISMATCH
 
 
-def test_noise_beyond_what_matters_acquits_nobody() -> None:
+def test_noise_beyond_what_matters_rules_nothing_out() -> None:
     scored = protocol(excess=0.05, cached=3, warm=0.08)
     stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.INCONCLUSIVE and "a warm cache alone" in stale.because
@@ -58,14 +58,14 @@ def test_excess_without_a_token_from_the_cache_is_another_fault() -> None:
     assert stale.verdict is Verdict.INCONCLUSIVE and "another fault" in stale.because
 
 
-def test_a_cache_is_not_acquitted_by_requests_that_fit_better_than_cold_ones() -> None:
+def test_a_cache_is_not_clean_by_requests_that_fit_better_than_cold_ones() -> None:
     """As where new weights end up in the wrong order: old keys are nearer to the policy than new ones."""
     scored = protocol(excess=0.1, cached=3, cold=0.4, warm=0.4)
     stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.INCONCLUSIVE and "another fault" in stale.because
 
 
-def test_too_few_requests_are_neither_convicted_nor_acquitted() -> None:
+def test_too_few_requests_are_neither_stale_nor_clean() -> None:
     scored = protocol(excess=0.2, cached=3, samples=1)
     stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.INCONCLUSIVE

@@ -153,7 +153,7 @@ def test_the_text_holds_the_findings_and_the_figures_of_every_case(report: Repor
     assert all(one.name in text for one in report["weight_updates"].cases)
     assert all(one.message in text for one in report["findings"])
     (stale,) = [one.message for one in report["findings"] if one.rule == "stale-kv"]
-    assert "mode=keep|wait|abort, clear_cache=False" in stale and "excess k3 at least 0." in stale
+    assert "mode=keep|wait|abort, clear_cache=False" in stale and "they add at least 0." in stale
 
 
 def test_a_terminal_ends_with_the_verdict_the_errors_and_what_to_use(report: Report) -> None:

@@ -7,7 +7,7 @@ import pytest
 from simulated_tokens import RAW, Tables, World, draw, logits_of, simulate
 
 from rlaudit.meaning.candidates import NUCLEUS, Semantics
-from rlaudit.meaning.honesty import mean_ratio_test, support_tests, temperature_score_test, token_tests
+from rlaudit.meaning.token_tests import mean_ratio_test, support_tests, temperature_score_test, token_tests
 
 SHARES = (0.0, 0.6, 0.9)
 
@@ -38,7 +38,7 @@ def test_hidden_top_p_is_found_from_2560_tokens_although_log_ratios_are_zero(nea
     scored = simulate(world)
     assert np.abs(scored.log_ratio_T).max() < 1e-9
     found = by_name(support_tests(scored))["support-top-p"]
-    assert found.convicts
+    assert found.shows
     assert found.p_value < 1e-6
     assert found.estimate == pytest.approx(0.95, abs=0.01)
 
@@ -46,7 +46,7 @@ def test_hidden_top_p_is_found_from_2560_tokens_although_log_ratios_are_zero(nea
 def test_a_few_tokens_beyond_the_edge_do_not_hide_a_filter():
     scored = simulate(World(sampled=Semantics(top_p=0.9), reported=RAW, requested=RAW))
     scored.mass_above_T[:2] = 0.9995
-    assert by_name(support_tests(scored))["support-top-p"].convicts
+    assert by_name(support_tests(scored))["support-top-p"].shows
 
 
 def test_hidden_top_k_and_min_p_are_found_with_their_settings():
@@ -54,14 +54,14 @@ def test_hidden_top_k_and_min_p_are_found_with_their_settings():
     min_p = simulate(World(sampled=Semantics(min_p=0.05), reported=RAW, requested=RAW))
     found_k = by_name(support_tests(top_k))["support-top-k"]
     found_m = by_name(support_tests(min_p))["support-min-p"]
-    assert found_k.convicts and found_k.estimate == 20
-    assert found_m.convicts and found_m.estimate == pytest.approx(0.05, abs=0.003)
+    assert found_k.shows and found_k.estimate == 20
+    assert found_m.shows and found_m.estimate == pytest.approx(0.05, abs=0.003)
 
 
 def test_the_mean_ratio_is_one_for_honest_logprobs_of_a_distant_engine():
     test = mean_ratio_test(simulate(World(noise=0.3)))
     assert test.estimate == pytest.approx(0.0, abs=0.03)
-    assert not test.convicts
+    assert not test.shows
 
 
 def test_the_mean_ratio_is_the_kept_mass_under_top_p():
@@ -69,14 +69,14 @@ def test_the_mean_ratio_is_the_kept_mass_under_top_p():
     place = NUCLEUS.index(0.9)
     kept = float(scored.nucleus_mass_TG[:, place].mean())
     test = mean_ratio_test(scored)
-    assert test.convicts
+    assert test.shows
     assert 1 + test.estimate == pytest.approx(kept, abs=0.02)
 
 
 @pytest.mark.parametrize("temperature", [0.7, 1.4])
-def test_the_score_tells_sharper_from_flatter_and_convicts(temperature):
+def test_the_score_tells_sharper_from_flatter_and_shows_it(temperature):
     test = temperature_score_test(simulate(World(sampled=Semantics(temperature), reported=RAW)), RAW)
-    assert test.convicts
+    assert test.shows
     assert (test.estimate < 1) == (temperature < 1)
 
 
@@ -85,5 +85,5 @@ def test_greedy_choices_among_sampled_ones_leak():
         simulate(World(near_deterministic=0.0)),
         simulate(World(sampled=Semantics(0.05), near_deterministic=0.0)),
     )
-    assert not by_name(token_tests(honest, RAW))["greedy-leak"].convicts
-    assert by_name(token_tests(greedy, RAW))["greedy-leak"].convicts
+    assert not by_name(token_tests(honest, RAW))["greedy-leak"].shows
+    assert by_name(token_tests(greedy, RAW))["greedy-leak"].shows

@@ -4,7 +4,7 @@ They need no reported logprob (except the mean ratio), so they see what no diffe
 reported while a filter cut the support agree with the trainer to the last digit.
 
 Each null hypothesis is "sampled from the trainer's distribution". Engine noise of the usual size (k3 up to 1e-2)
-leaves p-values small but effects negligible once tokens are many, so a test convicts only with p below ALPHA *and* an
+leaves p-values small but effects negligible once tokens are many, so a test shows it only with p below ALPHA *and* an
 effect beyond what noise can do. The support tests need no such margin: noise moves tokens across the edge of a
 filter, which makes them conservative.
 
@@ -30,7 +30,7 @@ from rlaudit.statistics.resample import cluster_sums, sums_left
 # Of p = prod S_t, which is exact and cheap to make small: a top_k of 20 that keeps .965 of the mass (TRL 7269) passes
 # it in about 400 tokens.
 SUPPORT_ALPHA = 1e-6
-# Honest engines publish mean ratios within 1e-3 of 1, raw logprobs and filters that are not replayed beyond 1e-2
+# Healthy engines publish mean ratios within 1e-3 of 1, raw logprobs and filters that are not replayed beyond 1e-2
 # (TRL 7269: .896 at top_p=.8, .965 at top_k=20).
 MEAN_RATIO_EFFECT = 1e-2
 # Relative: planted temperature errors of .03 were found in simulation, of .01 in 40 % of the worlds.
@@ -61,9 +61,9 @@ FILTER_OF = {WhichTest.TOP_P: "top_p", WhichTest.TOP_K: "top_k", WhichTest.MIN_P
 
 @dataclass(frozen=True)
 class SemanticTest:
-    """One test: how surprising what was found is, how large the effect is, and whether both convict.
+    """One test: how surprising what was found is, how large the effect is, and whether both show it.
 
-    ln_p is the natural logarithm of the p-value, for values that underflow. convicts: whichever part of the prompts is
+    ln_p is the natural logarithm of the p-value, for values that underflow. shows: whichever part of the prompts is
     left out (`resample.py`); leans: with some part left out only.
     """
 
@@ -71,7 +71,7 @@ class SemanticTest:
     ln_p: float
     estimate: float | None
     estimate_of: str
-    convicts: bool
+    shows: bool
     leans: bool = False
 
     @property
@@ -81,7 +81,7 @@ class SemanticTest:
 
     @property
     def on_tokens(self) -> bool:
-        """Whether it sees the sampled tokens alone, and may convict by them."""
+        """Whether it sees the sampled tokens alone, and may name a cause by them."""
         return self.name is not WhichTest.MEAN_RATIO
 
     @property
@@ -101,7 +101,7 @@ def token_tests(scored: ScoredTokens, trainer: Semantics) -> tuple[SemanticTest,
 
 
 def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
-    """Mean importance ratio - 1: zero, however far two engines are apart, when reported logprobs are honest.
+    """Mean importance ratio - 1: zero, however far two engines are apart, if reported logprobs are the sampler's.
 
     ratio - 1 is then a martingale difference, so its squares are a variance as well; the larger of that and of the one
     over prompts is used. A token outside the trainer's support has ratio 0; as many as engine noise may carry across
@@ -112,8 +112,8 @@ def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
     excess = _mean(scored, excess_T)
     impossible = float(np.mean(~np.isfinite(scored.trainer_logprobs_T))) if scored.tokens else 0.0
     margin = MEAN_RATIO_EFFECT + min(impossible, edge_share(scored))
-    convicts, leans = excess.convicts(margin, alpha=ALPHA), excess.leans(margin, alpha=ALPHA)
-    return SemanticTest(WhichTest.MEAN_RATIO, excess.ln_p, excess.value, "mean ratio - 1", convicts, leans)
+    shows, leans = excess.shows(margin, alpha=ALPHA), excess.leans(margin, alpha=ALPHA)
+    return SemanticTest(WhichTest.MEAN_RATIO, excess.ln_p, excess.value, "mean ratio - 1", shows, leans)
 
 
 def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> SemanticTest:
@@ -125,9 +125,9 @@ def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> Semantic
     logprobs_T = np.where(usable_T, scored.trainer_logprobs_T, -scored.entropy_T)
     sharp = sharpness(logprobs_T, scored.entropy_T, scored.cluster_T, scored.clusters)
     temperature = trainer.temperature / max(0.1, 1.0 + sharp.inverse_step)
-    convicts, leans = sharp.convicts(TEMPERATURE_EFFECT, ALPHA), sharp.leans(TEMPERATURE_EFFECT, ALPHA)
+    shows, leans = sharp.shows(TEMPERATURE_EFFECT, ALPHA), sharp.leans(TEMPERATURE_EFFECT, ALPHA)
     name = WhichTest.TEMPERATURE_SCORE
-    return SemanticTest(name, sharp.score.ln_p, temperature, "sampling temperature", convicts, leans)
+    return SemanticTest(name, sharp.score.ln_p, temperature, "sampling temperature", shows, leans)
 
 
 def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
@@ -135,10 +135,10 @@ def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
     top_T = scored.top_k_mass_TG[:, TOP_K.index(1)].astype(np.float64)  # ties at the top together
     excess = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
     is_above = excess.value > 0
-    convicts, leans = excess.convicts(GREEDY_EFFECT, alpha=ALPHA), excess.leans(GREEDY_EFFECT, alpha=ALPHA)
+    shows, leans = excess.shows(GREEDY_EFFECT, alpha=ALPHA), excess.leans(GREEDY_EFFECT, alpha=ALPHA)
     description = "share of first choices - their mass"
     return SemanticTest(
-        WhichTest.GREEDY_LEAK, excess.ln_p, excess.value, description, is_above and convicts, is_above and leans
+        WhichTest.GREEDY_LEAK, excess.ln_p, excess.value, description, is_above and shows, is_above and leans
     )
 
 
@@ -183,9 +183,9 @@ def _support(
     inside_T = extremity_T[extremity_T <= edge]
     estimate = abs(float(inside_T.max())) if inside_T.size else abs(float(edge))
     ln_p_K = np.array([ln_p, *(ln_p_left if scored.clusters > 1 else [0.0])])
-    convicts_K = ln_p_K < math.log(SUPPORT_ALPHA)
-    convicts = bool(convicts_K.all())
-    return SemanticTest(name, ln_p, estimate, "edge", convicts, bool(convicts_K.any()) and not convicts)
+    shown_K = ln_p_K < math.log(SUPPORT_ALPHA)
+    shows = bool(shown_K.all())
+    return SemanticTest(name, ln_p, estimate, "edge", shows, bool(shown_K.any()) and not shows)
 
 
 def _ln_p_of_support(observed_G: Floats, exact_G: Floats, *tilted: Floats) -> tuple[float, int]:

@@ -1,4 +1,4 @@
-"""Honest tables of every size and shape convict nobody; the whole of it is in `.ci/evidence`."""
+"""Sound tables of every size and shape show nothing; the whole of it is in `.ci/evidence`."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_a_constant_beside_noise_is_an_unexplained_bias():
     assert found.attribution.names == frozenset()
 
 
-def test_a_constant_over_few_prompts_is_said_and_convicts_nobody():
+def test_a_constant_over_few_prompts_is_said_and_shows_nothing():
     found = compare([honest_table(2, Size(8, 2, 40), Shape.SHIFT, 1.0)], PLAIN, PLAIN, FAST)
     assert (found.verdicts[0], found.meaning.kind) == (Verdict.INCONCLUSIVE, Kind.FEW_BIASED)
     assert found.meaning.figures.shift == pytest.approx(-SHIFT)

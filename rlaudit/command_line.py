@@ -1,4 +1,4 @@
-"""The command line of this process, as a report repeats it: whoever gets the report can run it again."""
+"""The command line of this process, as a report repeats it, so that another can run it again."""
 
 import shlex
 from collections.abc import Sequence

@@ -87,9 +87,9 @@ def _failed(error: Exception) -> int:
 
 def _in_our_style(message: str, context: Any) -> str:
     """Return the message of an error of typer's as ours are."""
-    said = message.replace("Value error, ", "").rstrip(".")
+    plain = message.replace("Value error, ", "").rstrip(".")
     command = getattr(context, "command_path", "rlaudit")
-    return str(UsageError(f"{said[:1].lower()}{said[1:]}", f"see: {command} --help"))
+    return str(UsageError(f"{plain[:1].lower()}{plain[1:]}", f"see: {command} --help"))
 
 
 def _bug() -> int:

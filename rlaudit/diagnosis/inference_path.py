@@ -417,8 +417,8 @@ def _against(against: NonInferiority) -> str:
     how = "paired by prompt" if against.paired else "over other prompts"
     ratio = "" if against.ratio is None else f"{against.ratio:.3g} times as far as the reference; "
     return (
-        f"{ratio}allowed: {against.times:g} times its k3 plus {against.floor:.2g} nats; used of that: "
-        f"{figure(against.used, against.low, against.high)} ({how}, {counted(against.clusters, 'prompt')})"
+        f"{ratio}the limit is {against.times:g} times its k3 plus {against.floor:.2g} nats, too little to matter: "
+        f"{figure(against.used, against.low, against.high)} times that ({how}, {counted(against.clusters, 'prompt')})"
     )
 
 
@@ -474,17 +474,17 @@ def _because_reference(distance: Distance) -> str:
     used = figure(against.used, against.low, against.high)
     if distance.withheld:
         return (
-            f"no farther from the trainer than the reference ({used} of what is allowed), but that is farther off than "
+            f"no farther from the trainer than the reference ({used} times the limit), but that is farther off than "
             "its dtype usually is, and may have the same fault"
         )
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH
         clipped = "; layer 3 judges what that clips" if felt else ""
-        return f"no farther from the trainer than the reference: {used} of what is allowed is used{clipped}"
+        return f"no farther from the trainer than the reference: {used} times the limit{clipped}"
     if distance.verdict is Verdict.MISMATCH:
-        return f"farther from the trainer than the reference: {used} of what is allowed is used"
+        return f"farther from the trainer than the reference: {used} times the limit"
     return (
-        f"not decided whether it is farther from the trainer than the reference: {used} of what is allowed is used"
+        f"not decided whether it is farther from the trainer than the reference: {used} times the limit"
         f"{_why(against.reason)}"
     )
 

@@ -36,8 +36,8 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
     brought = [finding for finding in findings if finding.so_today is False]
     standing = [finding for finding in findings if finding.so_today is True]
     sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing)]
-    said = [sentence for sentence in sentences if sentence]
-    return [*unread, Prose(said), _layers(report, inspected, brought, standing)]
+    written = [sentence for sentence in sentences if sentence]
+    return [*unread, Prose(written), _layers(report, inspected, brought, standing)]
 
 
 def _unread(inspected: "Inspected") -> list[str]:

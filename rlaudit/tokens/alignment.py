@@ -370,11 +370,11 @@ def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:
 
 def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count: int, sequences: int) -> str:
     lags = sorted({sequence.lag for sequence in misaligned if sequence.lag is not None})
-    shift = f"by {' or '.join(f'{lag:+d}' for lag in lags)}" if lags else "by no fixed number of tokens"
+    shift = " or ".join(map(_places, lags)) or "no fixed number of places off"
     failure = {
-        Misalignment.OFF_BY_ONE: f"the trainer's logprobs are shifted against the rollout's {shift}",
-        Misalignment.TOKEN_DROPPED: f"aligned up to a token, shifted {shift} from there on{_resumes(misaligned)}",
-        Misalignment.RETOKENISED: f"the two sides hold other tokens from some place on (shifted {shift})",
+        Misalignment.OFF_BY_ONE: f"the trainer's logprobs stand {shift}",
+        Misalignment.TOKEN_DROPPED: f"aligned up to a token, the trainer's stand {shift} from there{_resumes(misaligned)}",
+        Misalignment.RETOKENISED: f"the two sides hold other tokens from some place on (then {shift})",
         Misalignment.SWAPPED: "the trainer's logprobs are those of another sequence",
         Misalignment.UNRELATED: "the two sides are rows of other sequences, or hold other tokens from the first one on",
     }[kind]
@@ -382,6 +382,12 @@ def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count
     hidden = count - len(misaligned[:SHOWN])
     more = [f"{'and ' if shown else ''}{hidden} more"] if hidden else []
     return f"{count} of {sequences} sequences: {failure} ({'; '.join([*filter(None, [shown]), *more])})"
+
+
+def _places(lag: int) -> str:
+    """Return where the trainer's value of a token stands, seen from the rollout's: lag = its place - the rollout's."""
+    places = abs(lag)
+    return f"{places} {'place' if places == 1 else 'places'} {'early' if lag < 0 else 'late'}"
 
 
 def _resumes(misaligned: Iterable[MisalignedSequence]) -> str:

@@ -373,7 +373,7 @@ def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count
     shift = " or ".join(map(_places, lags)) or "no fixed number of places off"
     failure = {
         Misalignment.OFF_BY_ONE: f"the trainer's logprobs stand {shift}",
-        Misalignment.TOKEN_DROPPED: f"aligned up to a token, the trainer's stand {shift} from there{_resumes(misaligned)}",
+        Misalignment.TOKEN_DROPPED: f"aligned up to a token, then the trainer's stand {shift}{_resumes(misaligned)}",
         Misalignment.RETOKENISED: f"the two sides hold other tokens from some place on (then {shift})",
         Misalignment.SWAPPED: "the trainer's logprobs are those of another sequence",
         Misalignment.UNRELATED: "the two sides are rows of other sequences, or hold other tokens from the first one on",

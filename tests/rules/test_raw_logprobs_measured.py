@@ -30,7 +30,7 @@ def test_a_finding_has_the_figure_that_a_gpu_measured_of_its_release():
 
 def test_a_release_that_no_gpu_measured_has_that_of_the_processor_if_the_sampler_is_the_same():
     assert measured("0.18.1", "cuda") is None
-    assert "with the CPU build of 0.18.1" in look("0.18.1") and shift("0.18.1", "cpu") in look("0.18.1")
+    assert "on a CPU build of 0.18.1" in look("0.18.1") and shift("0.18.1", "cpu") in look("0.18.1")
 
 
 def test_the_second_model_runner_has_another_sampler_and_gets_no_figure_of_a_processor():

@@ -24,7 +24,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if seen is None:
         return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
-        f"log ratio of tokens seen before, less that of others, over 1 - p: {seen.shift.value:+.3g} nats, "
+        f"tokens seen before have log ratios {seen.shift.value:+.3g} nats off those of others (over 1 - p), which is "
         f"{100 * seen.share:.0f} % of their squares"
     )
     lifted = seen.shift.value > 0 and seen.share >= LEAST_SHARE

@@ -362,10 +362,10 @@ def _falsifier(distance: Distance) -> str:
     """Say when a match is wrong."""
     held = {
         Yardstick.MARGIN: f"k3 is above {distance.tolerated:g} nats",
-        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats, and the reference stays where it is,",
+        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats, and the reference is not",
         Yardstick.CONSEQUENCE: f"more than {100 * NOTICEABLE_CLIPPING:.0f} % leaves the clip range",
     }[distance.yardstick]
-    return f"{held} with more tokens, longer completions or other prompts"
+    return f"with more tokens, longer completions or other prompts {held}"
 
 
 def _settles(distance: Distance, more_tokens: str) -> str:
@@ -397,6 +397,12 @@ def let_pass(distance: Distance | None) -> str:
 
 def _with_interval(measurement: Measurement) -> str:
     return figure(measurement.value, measurement.low, measurement.high)
+
+
+def _in_percent(share: Measurement) -> str:
+    if share.value is None or share.low is None or share.high is None:
+        return _with_interval(share)
+    return f"{100 * share.value:.3g} % [{100 * share.low:.3g} %, {100 * share.high:.3g} %]"
 
 
 def _reference(reference: Reference) -> str:
@@ -433,8 +439,8 @@ def _felt(distance: Distance) -> str:
         low, high = ranges[clip]
         bound = felt.at_most[clip]
         tells = math.isfinite(bound) and (share.high is None or bound < share.high)
-        at_most = f", at most {bound:.2g} by its mean square" if tells else ""
-        shares.append(f"{_with_interval(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
+        at_most = f", at most {100 * bound:.2g} % by its mean square" if tells else ""
+        shares.append(f"{_in_percent(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
     return f"the mismatch alone moves {'; '.join(shares)}"
 
 
@@ -492,7 +498,7 @@ def _because_reference(distance: Distance) -> str:
 def _because_consequence(distance: Distance) -> str:
     felt = distance.consequence
     far = {
-        clip: f"{_with_interval(share)} of {ROWS[clip]}"
+        clip: f"{_in_percent(share)} of {ROWS[clip]}"
         for clip, share in felt.shares.items()
         if share.low is not None and share.low > NOTICEABLE_CLIPPING
     }

@@ -250,7 +250,7 @@ def correction_costs(pairs: LogprobPairs) -> tuple[CorrectionCost, ...]:
     masks = (
         ("mis", "token MIS", ratio_T, MIS_BOUNDS),
         ("icepop", "IcePop", ratio_T, ICEPOP_BOUNDS),
-        ("sequence", "sequence mask (geometric mean)", geometric_T, SEQUENCE_BOUNDS),
+        ("sequence", "a sequence mask by geometric mean", geometric_T, SEQUENCE_BOUNDS),
     )
     costs = [_cost("tis", f"token TIS, C={TIS_BOUND:g}", pairs.log_ratio_T, ratio_T > TIS_BOUND)]
     for name, title, bounded_T, (low, high) in masks:

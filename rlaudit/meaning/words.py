@@ -144,7 +144,7 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
         case Kind.FEW:
             return Conclusion(
                 None,
-                f"no sign of a mismatch, but {size} are too few to rule one out (needed: {FEWEST_TOKENS} in "
+                f"nothing shows a mismatch, but {size} are too few to rule one out (needed: {FEWEST_TOKENS} in "
                 f"{FEWEST_SEQUENCES})",
                 "more tokens show a mismatch",
             )
@@ -332,7 +332,7 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case Kind.NOTHING:
             return Conclusion(
                 None,
-                f"no sign of a mismatch ({size}). {would_have_shown(figures.limits)}",
+                f"nothing shows a mismatch ({size}). {would_have_shown(figures.limits)}",
                 OFF_BY_MORE,
                 _more_than_nothing(figures),
             )
@@ -382,7 +382,7 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
         case Kind.NOTHING:
             return Conclusion(
                 None,
-                f"no sign that tokens were drawn from something else than is reported ({size}). "
+                f"nothing shows that tokens were drawn from something else than is reported ({size}). "
                 f"{would_have_shown(figures.limits)}",
                 AGREE_OTHERWISE,
                 WITH_TRAINER,

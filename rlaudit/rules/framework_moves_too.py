@@ -51,14 +51,14 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     if after is None:
         return
-    copy, needed = audit.config.copy, f"{after.oldest} or later with {audit.after.version} ({after.because})"
+    copy, needed = audit.config.copy, f"vLLM {audit.after.version} needs {after.oldest} or later ({after.because})"
     meet = before is None or before.newest is None or before.newest > after.oldest
     if copy is not None and copy.release is not None:
         # One that was adapted to a later vLLM than its release runs with is as new as that.
         is_adapted = before is not None and copy.release < before.oldest
         if copy.release >= after.oldest or (is_adapted and meet):
             return
-        message = f"The copy in {copy.where} is of {copy.release}, and a release goes {needed}. Move what it changes."
+        message = f"The copy in {copy.where} is of {copy.release}, but {needed}. Move what it changes."
     elif before is None or meet:
         return
     else:

@@ -119,7 +119,7 @@ def _renamed(path: Path, of_trainer: bool, renamed: RenamedColumns) -> tuple[Tok
 
 
 def _kind_of_table(file: Path) -> str:
-    """Return the name of the export that reads a token table, whatever its columns are called."""
+    """Return the name of the export that reads a token table of this kind, also with other names of columns."""
     if columns_of(file) is not None:
         return "token-table"
     return "token-table-csv" if csv_columns(file) else "token-table-jsonl"

@@ -42,10 +42,10 @@ def test_the_layers_are_said_after_the_arms_that_decide_and_after_each_block(who
         assert look.startswith(f"{number} of 12 arms")
         assert "raw logprobs" in verdicts(look)[0]
         assert [verdict.split()[-2:] for verdict in verdicts(look)[1:]] == [["NOT", "TESTED"]] * 2
-        assert "the reference, by which distance is judged, is to come" in look
+        assert "waits for the reference" in look
     assert first.startswith("3 of 12 arms")
     assert "raw logprobs" in verdicts(first)[0]
-    assert "stands" in first
+    assert "final" in first
     assert second.startswith("10 of 12 arms")
 
 

@@ -78,7 +78,7 @@ RECIPE = "model:\n  model_id: org/m\n  base_args: [--trust-remote-code]\nfeature
         (
             "a.sh",
             "set -e\npython -m own.server --model m \\\n  --max-model-len 100\n",
-            "vLLM under a program of its own that takes vLLM's flags",
+            "vLLM under another program that takes vLLM's flags",
             2,
         ),
         (

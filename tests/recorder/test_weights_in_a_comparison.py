@@ -125,4 +125,4 @@ def test_versions_are_shown_with_their_share(tmp_path, capsys, form) -> None:
     folder = ReadWorld(**WORLD, arrives=0.0).write(tmp_path / "r")
     for command in ("compare", "diagnose", "inspect"):
         run([command, str(folder), "--output", form])
-        assert "100.0%" in capsys.readouterr().out
+        assert "100.0 %" in capsys.readouterr().out

@@ -386,7 +386,7 @@ def _cascade(arm: Arm) -> str | None:
 
 def _batch_dependence(arm: Arm) -> str | None:
     identical = (arm.batch_probe or {}).get("identical")
-    return None if identical is None else "no (bit-identical)" if identical else "yes"
+    return None if identical is None else "no" if identical else "yes"
 
 
 def _prompt_logprobs(arm: Arm) -> str | None:

@@ -215,7 +215,7 @@ def test_of_adapters_the_clean_way_is_the_one_to_use_and_the_others_are_errors(a
     errors = {one.rule: one.message for one in adapters["findings"] if one.severity == "error"}
     assert "loading by adapter, old name and number: nothing was updated" in errors["part-not-updated"]
     assert "new number, old name; loaded in place" in errors["stale-kv"]
-    assert "a name of its own for each adapter" in errors["stale-kv"]
+    assert "another name for each adapter" in errors["stale-kv"]
     text = TEXT.render(adapters, None)
     assert all(one.name in text for one in adapters["weight_updates"].cases)
 

@@ -1,7 +1,7 @@
 """A recipe carried out and judged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.study import Study
 from rlaudit.progress import Progress
-from rlaudit.severity import FailFor
+from rlaudit.severity import Threshold
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -34,10 +34,7 @@ class Ablation:
     folder: Path
     place: Place
     progress: Progress
-    # Whether a mismatch fails the run.
-    fails: bool
-    # What counts as one.
-    fail_for: FailFor = field(default=FailFor.STATE, kw_only=True)
+    threshold: Threshold
     # Whether a settled verdict ends a run.
     until_verdict: bool
 
@@ -66,7 +63,7 @@ class Ablation:
             self.place,
             partial(self._show_verdict, plan) if looked_at else None,
         ) as (finished, run_folder):
-            return reported(self.study, finished, run_folder, self.path, self.fails, self.fail_for, **parts)
+            return reported(self.study, finished, run_folder, self.path, self.threshold, **parts)
 
     def _show_verdict(self, plan: Any, run: Any) -> bool:
         """Show the verdict so far, and return whether it ends the run."""
@@ -81,17 +78,17 @@ class Ablation:
 
 
 def reported(
-    study: Study, finished: Any, folder: RunFolder, path: Path, fails: bool, fail_for: FailFor, **parts: Any
+    study: Study, finished: Any, folder: RunFolder, path: Path, threshold: Threshold, **parts: Any
 ) -> "Report":
     """Write the report of a finished run, with `parts` added, into the run directory and return it."""
-    document, write_tokens = _judge(study.name, finished, path, fails, fail_for)
+    document, write_tokens = _judge(study.name, finished, path, threshold)
     document.update(parts)  # type: ignore[typeddict-item]
     folder.finish(document, write_tokens)
     return document
 
 
 def _judge(
-    study: str, finished: Any, path: Path, fails: bool, fail_for: FailFor
+    study: str, finished: Any, path: Path, threshold: Threshold
 ) -> "tuple[Report, Callable[[Path], None] | None]":
     """Return the report of a study, and what writes the tokens of its arms, if it has any.
 
@@ -100,15 +97,15 @@ def _judge(
     if study == "updates":
         from rlaudit.documents.weight_updates import document_of as of_updates
 
-        return of_updates(finished, path, fail_on_mismatch=fails), None
+        return of_updates(finished, path, fail_on_mismatch=threshold.fails), None
     if study == "canary":
         from rlaudit.documents.canary import document_of as of_trainings
 
-        return of_trainings(finished, fails=fails), None
+        return of_trainings(finished, fails=threshold.fails), None
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
     from rlaudit.documents.ablation import document_of
 
     diagnosis = diagnose(finished)
     tokens = tokens_of(diagnosis)
-    return document_of(diagnosis, fails, fail_for), None if tokens is None else partial(write_tokens, tokens)
+    return document_of(diagnosis, threshold), None if tokens is None else partial(write_tokens, tokens)

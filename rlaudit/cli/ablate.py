@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlaudit.cli import where_cells_run as where
-from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet
+from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet, threshold_of
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import (
     ENGINE_HELP,
@@ -143,8 +143,7 @@ def ablate(
         folder,
         place,
         progress,
-        fails=fail_on is FailOn.ERROR,
-        fail_for=fail_for,
+        threshold_of(fail_on, fail_for),
         until_verdict=until is Until.VERDICT,
     )
     return write_outputs(outputs, _report_of(ablation, chosen, given, bisect))

@@ -18,21 +18,23 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
 from rlaudit.report.parts.ablation import ArmSemantics, ArmTrainer, Block, Head, Heads, NoiseFloor
 from rlaudit.report.parts.run import MicroBatchFloor, Run
-from rlaudit.severity import FailFor
+from rlaudit.severity import Threshold
 from rlaudit.tokens.token_figures import TokenFigures, token_figures
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
-def document_of(diagnosis: Diagnosis, fails: bool, fail_for: FailFor = FailFor.STATE) -> "Report":
-    """Return the report of an ablation. fails: whether a mismatch makes the exit code 1. fail_for: what counts."""
+def document_of(diagnosis: Diagnosis, threshold: Threshold) -> "Report":
+    """Return the report of an ablation."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
     report: Report = {
         **new_report(
             "ablate",
-            exit_code_of(counted(diagnosis.layers, diagnosis.move, fail_for), unfinished(run), fails),
+            exit_code_of(
+                counted(diagnosis.layers, diagnosis.move, threshold.fail_for), unfinished(run), threshold.fails
+            ),
             before=first.reference.version if first.reference else None,
             after=first.candidate.version,
             layers=diagnosis.layers,

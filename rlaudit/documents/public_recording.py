@@ -18,7 +18,7 @@ from rlaudit.recorder.public_copy import write_public_copy
 from rlaudit.recorder.recording import Recording, open_recording
 from rlaudit.recorder.weight_updates import served_weights
 from rlaudit.report.parts.engine_life import EngineLife, Protocol, PublicRecording
-from rlaudit.severity import Severity
+from rlaudit.severity import Threshold
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -30,7 +30,7 @@ LEFT_OUT = (
 )
 
 
-def public_report(originals: Sequence[Recording], request: Request, code: int, threshold: Severity | None) -> "Report":
+def public_report(originals: Sequence[Recording], request: Request, code: int, threshold: Threshold) -> "Report":
     """Return the report of recordings without what only their owner may read.
 
     code, threshold: of the command. Raises OSError if there is no room for the copies.

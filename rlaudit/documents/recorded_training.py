@@ -29,7 +29,7 @@ from rlaudit.report.shown_value import shown
 from rlaudit.rules import known_rules
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.settings.trainer_facts import WeightUpdates
-from rlaudit.severity import FailFor, Severity
+from rlaudit.severity import Threshold
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import Machine
@@ -56,15 +56,9 @@ class _Inspected:
         return () if self.inspected is None else tuple(config.audit.after.config for config in self.inspected.configs)
 
 
-def diagnosed(
-    recordings: Sequence[Path],
-    others: Sequence[FinishedDocument],
-    fails: bool,
-    fail_for: FailFor = FailFor.STATE,
-) -> "Report":
+def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], threshold: Threshold) -> "Report":
     """Return the diagnosis of one recording, or of an old and a new one, beside other finished reports.
 
-    fails: whether a mismatch makes the exit code 1. fail_for: what counts as one.
     Raises UsageError for more than two recordings, NotFinished for one that cannot be read.
     """
     if len(recordings) > 2:
@@ -83,7 +77,7 @@ def diagnosed(
         unjudged += [str(bug) for bug in engines.bugs]
     for source in sources:
         source.document["not_seen"] = _without(source.document["not_seen"], inspected)
-    document = combined([*sources, *others], fails, fail_for)
+    document = combined([*sources, *others], threshold)
     differing = [] if old is None or migration is None else _differences(old, new, migration)
     document["not_seen"] = [*_missing(inspected, unjudged), *document["not_seen"]]
     document["layers"] = [
@@ -142,8 +136,8 @@ def _migrated(old: _Inspected, new: _Inspected) -> InspectedFile | None:
 def _inspection(file: InspectedFile, new: _Inspected) -> "Report":
     request = Request((str(new.path),), _context())
     inspection = judged(request, Collected((file.file,), (), 0), [file])
-    code = exit_code(inspection, Severity.ERROR, none_is_fine=True)
-    return inspection_document(inspection, code, Severity.ERROR)
+    code = exit_code(inspection, Threshold(), none_is_fine=True)
+    return inspection_document(inspection, code, Threshold())
 
 
 def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]:
@@ -174,7 +168,7 @@ def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[s
             unjudged.append(f"{path}: its tokens are not judged: {error}")
             if is_last:
                 return None, unjudged
-    document = comparison_document(comparer, fails=True, allow_partial=False)
+    document = comparison_document(comparer, Threshold(), allow_partial=False)
     return FinishedDocument(str(recordings[-1]), document), unjudged
 
 

@@ -12,8 +12,9 @@ from rlaudit.laboratory.carry_out import carried_out
 from rlaudit.laboratory.place import Place
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe
-from rlaudit.laboratory.run_folder import RunFolder
-from rlaudit.laboratory.study import Study
+from rlaudit.laboratory.studies.canary.run import FinishedCanary
+from rlaudit.laboratory.studies.updates.run import FinishedUpdates
+from rlaudit.laboratory.study import AnyStudy
 from rlaudit.progress import Progress
 from rlaudit.severity import Threshold
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Ablation:
     """What all runs of a recipe have in common."""
 
-    study: Study
+    study: AnyStudy
     # The recipe's file.
     path: Path
     accelerator: Accelerator
@@ -47,7 +48,8 @@ class Ablation:
         looked_at: bool = False,
         **parts: Any,
     ) -> "Report":
-        """Carry a recipe out with these interpreters, and return the report with `parts` added.
+        """Carry a recipe out with these interpreters, and return the report with `parts` added, which is in the run
+        directory as well.
 
         folder: another run directory. looked_at: whether the verdict is shown as it forms.
         """
@@ -63,7 +65,10 @@ class Ablation:
             self.place,
             partial(self._show_verdict, plan) if looked_at else None,
         ) as (finished, run_folder):
-            return reported(self.study, finished, run_folder, self.path, self.threshold, **parts)
+            document, write_tokens = judged(finished, self.path, self.threshold)
+            document.update(parts)  # type: ignore[typeddict-item]
+            run_folder.finish(document, write_tokens)
+            return document
 
     def _show_verdict(self, plan: Any, run: Any) -> bool:
         """Show the verdict so far, and return whether it ends the run."""
@@ -77,28 +82,16 @@ class Ablation:
         return self.until_verdict and standing.is_settled
 
 
-def reported(
-    study: Study, finished: Any, folder: RunFolder, path: Path, threshold: Threshold, **parts: Any
-) -> "Report":
-    """Write the report of a finished run, with `parts` added, into the run directory and return it."""
-    document, write_tokens = _judge(study.name, finished, path, threshold)
-    document.update(parts)  # type: ignore[typeddict-item]
-    folder.finish(document, write_tokens)
-    return document
-
-
-def _judge(
-    study: str, finished: Any, path: Path, threshold: Threshold
-) -> "tuple[Report, Callable[[Path], None] | None]":
-    """Return the report of a study, and what writes the tokens of its arms, if it has any.
+def judged(finished: Any, path: Path, threshold: Threshold) -> "tuple[Report, Callable[[Path], None] | None]":
+    """Return the report of what has finished, and what writes the tokens of its arms, if it has any.
 
     path: the recipe, or the file that it was made of.
     """
-    if study == "updates":
+    if isinstance(finished, FinishedUpdates):
         from rlaudit.documents.weight_updates import document_of as of_updates
 
         return of_updates(finished, path, fail_on_mismatch=threshold.fails), None
-    if study == "canary":
+    if isinstance(finished, FinishedCanary):
         from rlaudit.documents.canary import document_of as of_trainings
 
         return of_trainings(finished, fails=threshold.fails), None

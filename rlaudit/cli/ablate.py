@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rlaudit.engines.hardware.accelerator import Accelerator
     from rlaudit.laboratory.recipe import AnyRecipe
     from rlaudit.laboratory.studies.arms.further_factors import Named
-    from rlaudit.laboratory.study import Study
+    from rlaudit.laboratory.study import AnyStudy
     from rlaudit.report.report import Report
 
 
@@ -176,7 +176,7 @@ def _experiment(
     repeated: Sequence[str],
     updates: bool,
     named: "Named",
-) -> "tuple[Study, AnyRecipe, Path] | None":
+) -> "tuple[AnyStudy, AnyRecipe, Path] | None":
     """Return the study, its recipe and the recipe's path; None if the recipe was only to be written, and is."""
     from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
     from rlaudit.laboratory.recipe import names_recipe

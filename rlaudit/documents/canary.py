@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.documents.curves import curves_of
-from rlaudit.laboratory.studies.canary.judge import (
+from rlaudit.diagnosis.canary import (
     CLIP_RATE,
     ENTROPY,
     IN_FLIGHT,
@@ -17,6 +16,7 @@ from rlaudit.laboratory.studies.canary.judge import (
     judge,
     judge_claims,
 )
+from rlaudit.documents.curves import curves_of
 from rlaudit.laboratory.studies.canary.run import FinishedCanary
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words, loading_path
 from rlaudit.layers import Layer, untested

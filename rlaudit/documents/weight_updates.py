@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.diagnosis.updates.findings import UpdateFinding, findings_of, sequences_to_use
+from rlaudit.diagnosis.updates.judge import JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, SEQUENCES, CaseKind
-from rlaudit.laboratory.studies.updates.findings import UpdateFinding, findings_of, sequences_to_use
-from rlaudit.laboratory.studies.updates.judge import JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested

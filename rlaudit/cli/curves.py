@@ -78,9 +78,9 @@ def curves(
     gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
     _refuse_dumps(runs[0], log_format)
     log = hold(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
-    for watched in log.watched:
-        if watched.alarm is not None:
-            say(f"{watched.gate}: {watched.key}: {watched.in_words()}")
+    for held in log.held:
+        if held.alarm_step is not None:
+            say(f"{held.gate}: {held.metric}: {held.because}")
     return write_outputs(outputs, document_of(log, fail_on is FailOn.ERROR))
 
 

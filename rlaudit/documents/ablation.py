@@ -166,7 +166,7 @@ def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
 
 
 def _run(diagnosis: Diagnosis) -> Run:
-    run, books = diagnosis.run, diagnosis.run.bookkeeping
+    run = diagnosis.run
     floors = [
         MicroBatchFloor(
             trainer=f"{trainer.dtype} body, {trainer.resolved_head_dtype} head",
@@ -176,16 +176,4 @@ def _run(diagnosis: Diagnosis) -> Run:
         for scores in run.scores.values()
         for trainer in (scores.batch.request.trainer,)
     ]
-    return Run(
-        seconds=books.seconds,
-        set_up_seconds=books.set_up_seconds,
-        cell_seconds=books.cell_seconds,
-        cells_run=books.cells_run,
-        cells_kept=books.cells_kept,
-        damaged=books.damaged,
-        sequences_sampled=books.sequences_asked,
-        sequences_scored=books.sequences_scored,
-        peak_memory_mib=books.peak_memory_mib,
-        micro_batch_floors=floors,
-        provenance=run.setup.provenance(),
-    )
+    return Run(**vars(run.bookkeeping), micro_batch_floors=floors, provenance=run.setup.provenance())

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rlaudit.diagnosis.canary import CanaryClaim
+from rlaudit.laboratory.study_run import Cost
 from rlaudit.report.parts.curves import Curves
-from rlaudit.report.parts.run import Cost
 
 
 @dataclass(frozen=True, kw_only=True)

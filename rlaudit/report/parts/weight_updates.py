@@ -10,7 +10,7 @@ from rlaudit.diagnosis.updates.parts import Parts
 from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.diagnosis.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.cases import CaseKind
-from rlaudit.report.parts.run import Cost
+from rlaudit.laboratory.study_run import Cost
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -147,7 +147,7 @@ def _distance(
         measurements=measure(arm.residual, settings, [all_metrics()[name] for name in FIGURES], seed=seed),
         tally=tally(arm.residual, [all_metrics()[METRIC]], settings),
         shortest=int(arm.residual.sequence_lengths_S.min()),
-        noise=floor.value[PATH_METRIC],
+        noise=floor[PATH_METRIC].value,
         usual=_usual(arm),
     )
     return arm, judge_distance(candidate, settings, margin, _reference(measured, settings, seed), seed=seed)

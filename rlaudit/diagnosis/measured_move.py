@@ -39,7 +39,7 @@ def measured_move(
         figures = measure(candidate.residual, settings, [all_metrics()[name] for name in FIGURES], seed=seed)
         least = unfelt_k2(figures, settings, int(candidate.residual.sequence_lengths_S.min()))
         before, now = (tally(arm.residual, [metric], settings) for arm in (reference, candidate))
-        unfelt = max(floor.value[PATH_METRIC], recipe.equivalence_margin or least)
+        unfelt = max(floor[PATH_METRIC].value, recipe.equivalence_margin or least)
         distance = change_of_distance(before, now, unfelt, seed)
     cured = [*filter(None, (block.parity_name,)), *(arm.name for arm in block.with_role(Role.FIRST))]
     fix = next((measured[name] for name in cured if name in measured and measured[name].semantically_clean), None)

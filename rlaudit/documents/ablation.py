@@ -16,7 +16,7 @@ from rlaudit.meaning.words import conclusion_of
 from rlaudit.measurement.lattice import LatticeEvidence
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
-from rlaudit.report.parts.ablation import ArmSemantics, ArmTrainer, Block, Head, Heads, NoiseFloor
+from rlaudit.report.parts.ablation import ArmSemantics, ArmTrainer, Block, Head, Heads
 from rlaudit.report.parts.run import MicroBatchFloor, Run
 from rlaudit.severity import Threshold
 from rlaudit.tokens.token_figures import TokenFigures, token_figures
@@ -62,10 +62,7 @@ def _block(block: BlockDiagnosis) -> Block:
     return Block(
         name=block.plan.name,
         layers={judgement.layer: judgement.verdict for judgement in block.judgements},
-        noise_floor={
-            metric: NoiseFloor(value=value, because=block.floor.because[metric])
-            for metric, value in block.floor.value.items()
-        },
+        noise_floor=block.floor,
         parity=None if block.parity is None else block.parity.config_file,
         command=None if block.parity is None else block.parity.command,
         python=None if block.parity is None else block.parity.python,

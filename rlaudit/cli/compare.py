@@ -190,7 +190,7 @@ def _document(comparer: "Comparer", threshold: Threshold, allow_partial: bool, r
     for comparison in comparer.compared:
         for line in comparison.faults.lines():
             say(line)
-    from rlaudit.documents.comparison import document_of
+    from rlaudit.report.of_comparison import document_of
 
     return document_of(comparer, threshold, allow_partial, requires_match)
 

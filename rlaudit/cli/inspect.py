@@ -152,10 +152,10 @@ def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
 
 
 def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
-    from rlaudit.documents.inspection import document_of
     from rlaudit.inspection.files import recordings_alone
     from rlaudit.inspection.inspect import NOT_FINISHED, collected_for, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths
+    from rlaudit.inspection.report import document_of
     from rlaudit.rendering.outlines.inspect import summary
 
     collected = collected_for(request)
@@ -189,7 +189,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     pages = [output for output in wishes.outputs if output.report_format.name == "html"]
     recordings = recordings_alone(collected) if pages and bump is None else ()
     if recordings:
-        from rlaudit.documents.public_recording import public_report
+        from rlaudit.inspection.public_recording import public_report
 
         write_outputs(pages, public_report(recordings, request, code, wishes.threshold))
     write_outputs([output for output in wishes.outputs if not recordings or output not in pages], document)

@@ -6,9 +6,9 @@ import pytest
 
 from rlaudit.curves.order import Order, Precedence
 from rlaudit.diagnosis.judgement import worst_layers
-from rlaudit.documents.combined import FinishedDocument, combined, read_document
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.layers import Judgement, Layer, Verdict
+from rlaudit.report.combined import FinishedDocument, combined, read_document
 from rlaudit.report.new_report import new_report
 from rlaudit.severity import Threshold
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from rlaudit.ablation.report_of_updates import exit_code
 from rlaudit.diagnosis.updates.findings import findings_of, sequences, sequences_to_use
 from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.parts import Parts
 from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.diagnosis.updates.staleness import Staleness
-from rlaudit.documents.weight_updates import exit_code
 from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
 from rlaudit.laboratory.studies.updates.plan import EngineStart

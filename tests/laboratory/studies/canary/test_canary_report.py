@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from trainings import Canaries
 
+from rlaudit.ablation.report_of_trainings import document_of
 from rlaudit.diagnosis.canary import ENTROPY, JUDGED, KL
-from rlaudit.documents.canary import document_of
 from rlaudit.laboratory.recipe import names_recipe
 from rlaudit.layers import Layer, Verdict
 from rlaudit.rendering.formats import html, markdown, text

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from rlaudit.documents.inspection import document_of
 from rlaudit.inspection.inspect import Request, inspect
+from rlaudit.inspection.report import document_of
 from rlaudit.printable import with_texts
 from rlaudit.recorder.engine_life import engine_life
 from rlaudit.recorder.public_copy import write_public_copy

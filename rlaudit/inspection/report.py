@@ -12,10 +12,10 @@ from rlaudit.audit.finding import Finding, Fix
 from rlaudit.audit.trial import Trial
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
-from rlaudit.documents.setting_rows import setting_rows
 from rlaudit.inspection.fingerprint import fingerprint, relative_to
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
+from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.inspection.without_config import about_engines, about_mentions
 from rlaudit.layers import Judgement, Layer, Verdict

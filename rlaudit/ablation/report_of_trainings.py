@@ -16,11 +16,11 @@ from rlaudit.diagnosis.canary import (
     judge,
     judge_claims,
 )
-from rlaudit.documents.curves import curves_of
 from rlaudit.laboratory.studies.canary.run import FinishedCanary
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words, loading_path
 from rlaudit.layers import Layer, untested
 from rlaudit.report.new_report import new_report
+from rlaudit.report.of_curves import curves_of
 from rlaudit.report.parts.canary import Canary, CanaryArm, CanaryLevels
 from rlaudit.report.parts.curves import Curves
 

@@ -1,5 +1,6 @@
 """How much a finding counts, and which findings do."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -23,3 +24,17 @@ class FailFor(StrEnum):
 
     MOVE = "move"
     STATE = "state"
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What makes the exit code 1."""
+
+    # From which severity on; a layer that mismatches is an error. None: nothing does.
+    fail_on: Severity | None = Severity.ERROR
+    fail_for: FailFor = FailFor.STATE
+
+    @property
+    def fails(self) -> bool:
+        """Whether a mismatch makes the exit code 1."""
+        return self.fail_on is not None

@@ -22,6 +22,7 @@ from rlaudit.laboratory.estimate import estimate
 from rlaudit.laboratory.place import one_at_a_time
 from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.progress import Progress
+from rlaudit.severity import Threshold
 
 
 def main(words: list[str] | None = None) -> int:
@@ -60,7 +61,7 @@ def main(words: list[str] | None = None) -> int:
         print(estimate(study, study.plan(last, accelerator, prompts), accelerator, prompts, folder, given))
         return 0
     ablation = Ablation(
-        study, path, accelerator, prompts, folder, one_at_a_time, progress, fails=True, until_verdict=False
+        study, path, accelerator, prompts, folder, one_at_a_time, progress, Threshold(), until_verdict=False
     )
     return write_outputs(parse_outputs(None), each_release(ablation, recipes, given, keep=options.keep))
 

@@ -19,7 +19,7 @@ from rlaudit.laboratory.recipe import AnyRecipe, read_recipe, with_profile
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block, Recipe
 from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe
-from rlaudit.laboratory.study import Study, known_studies
+from rlaudit.laboratory.study import AnyStudy, known_studies
 from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.resolution.block_size import smallest_cpu_block
@@ -33,7 +33,7 @@ VERSIONS = "versions"
 
 def recipes_by_release(
     name_or_path: str, versions: str | None, kind: Build, **options: Any
-) -> tuple[Study, Path, dict[str, AnyRecipe]]:
+) -> tuple[AnyStudy, Path, dict[str, AnyRecipe]]:
     """Return the study, the recipe's file, and its recipe of each release, oldest first.
 
     versions: in place of those that the recipe names. options: as of `AnyRecipe.overridden`. Raises UsageError if no
@@ -71,7 +71,7 @@ def published(versions: Any, kind: Build) -> list[str]:
     return [str(release) for release in releases]
 
 
-def arms_of_release(study: Study, document: Mapping[str, Any], path: Path, release: str, kind: Build) -> AnyRecipe:
+def arms_of_release(study: AnyStudy, document: Mapping[str, Any], path: Path, release: str, kind: Build) -> AnyRecipe:
     """Return the recipe of arms of one release."""
     blocks = [
         {**block, "reference": None, "candidate": {**block.get("candidate", {}), "version": release}}
@@ -94,7 +94,9 @@ def _fitting(block: Block, release: str, kind: Build) -> Block:
     return block.model_copy(update={"candidate": candidate})
 
 
-def updates_of_release(study: Study, document: Mapping[str, Any], path: Path, release: str, kind: Build) -> AnyRecipe:
+def updates_of_release(
+    study: AnyStudy, document: Mapping[str, Any], path: Path, release: str, kind: Build
+) -> AnyRecipe:
     """Return the recipe of weight updates of one release."""
     updates = document["weight_updates"]
     engines = [{**engine, "version": release} for engine in updates["engines"]]
@@ -109,7 +111,7 @@ def _loading(engine: EngineToUpdate, release: str) -> EngineToUpdate:
     return engine.model_copy(update={"path": "load_weights"}) if without_reload else engine
 
 
-RECIPE_OF: Mapping[str, Callable[[Study, Mapping[str, Any], Path, str, Build], AnyRecipe]] = {
+RECIPE_OF: Mapping[str, Callable[[AnyStudy, Mapping[str, Any], Path, str, Build], AnyRecipe]] = {
     "arms": arms_of_release,
     "updates": updates_of_release,
 }

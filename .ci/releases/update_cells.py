@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from releases.cells import figure_cell, word_cell
+from rlaudit.diagnosis.updates.parts import summary
+from rlaudit.diagnosis.updates.requests import RequestCount
+from rlaudit.diagnosis.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.cases import CaseKind
-from rlaudit.laboratory.studies.updates.parts import summary
-from rlaudit.laboratory.studies.updates.requests import RequestCount
-from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.layers import Verdict
 from rlaudit.report.parts.releases import Cell
 from rlaudit.report.parts.weight_updates import UpdateCase

@@ -1,7 +1,7 @@
 """A recipe carried out and judged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,11 @@ from rlaudit.laboratory.carry_out import carried_out
 from rlaudit.laboratory.place import Place
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe
-from rlaudit.laboratory.run_folder import RunFolder
-from rlaudit.laboratory.study import Study
+from rlaudit.laboratory.studies.canary.run import FinishedCanary
+from rlaudit.laboratory.studies.updates.run import FinishedUpdates
+from rlaudit.laboratory.study import AnyStudy
 from rlaudit.progress import Progress
-from rlaudit.severity import FailFor
+from rlaudit.severity import Threshold
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Ablation:
     """What all runs of a recipe have in common."""
 
-    study: Study
+    study: AnyStudy
     # The recipe's file.
     path: Path
     accelerator: Accelerator
@@ -34,10 +35,7 @@ class Ablation:
     folder: Path
     place: Place
     progress: Progress
-    # Whether a mismatch fails the run.
-    fails: bool
-    # What counts as one.
-    fail_for: FailFor = field(default=FailFor.STATE, kw_only=True)
+    threshold: Threshold
     # Whether a settled verdict ends a run.
     until_verdict: bool
 
@@ -50,7 +48,8 @@ class Ablation:
         looked_at: bool = False,
         **parts: Any,
     ) -> "Report":
-        """Carry a recipe out with these interpreters, and return the report with `parts` added.
+        """Carry a recipe out with these interpreters, and return the report with `parts` added, which is in the run
+        directory as well.
 
         folder: another run directory. looked_at: whether the verdict is shown as it forms.
         """
@@ -66,7 +65,10 @@ class Ablation:
             self.place,
             partial(self._show_verdict, plan) if looked_at else None,
         ) as (finished, run_folder):
-            return reported(self.study, finished, run_folder, self.path, self.fails, self.fail_for, **parts)
+            document, write_tokens = judged(finished, self.path, self.threshold)
+            document.update(parts)  # type: ignore[typeddict-item]
+            run_folder.finish(document, write_tokens)
+            return document
 
     def _show_verdict(self, plan: Any, run: Any) -> bool:
         """Show the verdict so far, and return whether it ends the run."""
@@ -80,35 +82,23 @@ class Ablation:
         return self.until_verdict and standing.is_settled
 
 
-def reported(
-    study: Study, finished: Any, folder: RunFolder, path: Path, fails: bool, fail_for: FailFor, **parts: Any
-) -> "Report":
-    """Write the report of a finished run, with `parts` added, into the run directory and return it."""
-    document, write_tokens = _judge(study.name, finished, path, fails, fail_for)
-    document.update(parts)  # type: ignore[typeddict-item]
-    folder.finish(document, write_tokens)
-    return document
-
-
-def _judge(
-    study: str, finished: Any, path: Path, fails: bool, fail_for: FailFor
-) -> "tuple[Report, Callable[[Path], None] | None]":
-    """Return the report of a study, and what writes the tokens of its arms, if it has any.
+def judged(finished: Any, path: Path, threshold: Threshold) -> "tuple[Report, Callable[[Path], None] | None]":
+    """Return the report of what has finished, and what writes the tokens of its arms, if it has any.
 
     path: the recipe, or the file that it was made of.
     """
-    if study == "updates":
-        from rlaudit.documents.weight_updates import document_of as of_updates
+    if isinstance(finished, FinishedUpdates):
+        from rlaudit.ablation.report_of_updates import document_of as of_updates
 
-        return of_updates(finished, path, fail_on_mismatch=fails), None
-    if study == "canary":
-        from rlaudit.documents.canary import document_of as of_trainings
+        return of_updates(finished, path, fail_on_mismatch=threshold.fails), None
+    if isinstance(finished, FinishedCanary):
+        from rlaudit.ablation.report_of_trainings import document_of as of_trainings
 
-        return of_trainings(finished, fails=fails), None
+        return of_trainings(finished, fails=threshold.fails), None
+    from rlaudit.ablation.report_of_arms import document_of
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
-    from rlaudit.documents.ablation import document_of
 
     diagnosis = diagnose(finished)
     tokens = tokens_of(diagnosis)
-    return document_of(diagnosis, fails, fail_for), None if tokens is None else partial(write_tokens, tokens)
+    return document_of(diagnosis, threshold), None if tokens is None else partial(write_tokens, tokens)

@@ -9,7 +9,7 @@ import typer
 
 from rlaudit.cli import where_cells_run as where
 from rlaudit.cli.completed_names import factors, one_of, recipes_and_files, releases
-from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet
+from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet, threshold_of
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import (
     ENGINE_HELP,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rlaudit.engines.hardware.accelerator import Accelerator
     from rlaudit.laboratory.recipe import AnyRecipe
     from rlaudit.laboratory.studies.arms.further_factors import Named
-    from rlaudit.laboratory.study import Study
+    from rlaudit.laboratory.study import AnyStudy
     from rlaudit.report.report import Report
 
 
@@ -159,8 +159,7 @@ def ablate(
         folder,
         place,
         progress,
-        fails=fail_on is FailOn.ERROR,
-        fail_for=fail_for,
+        threshold_of(fail_on, fail_for),
         until_verdict=until is Until.VERDICT,
     )
     return write_outputs(outputs, _report_of(ablation, chosen, given, bisect))
@@ -193,7 +192,7 @@ def _experiment(
     repeated: Sequence[str],
     updates: bool,
     named: "Named",
-) -> "tuple[Study, AnyRecipe, Path] | None":
+) -> "tuple[AnyStudy, AnyRecipe, Path] | None":
     """Return the study, its recipe and the recipe's path; None if the recipe was only to be written, and is."""
     from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
     from rlaudit.laboratory.recipe import names_recipe

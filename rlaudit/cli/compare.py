@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet, Require, ray_address
+from rlaudit.cli.options import (
+    LOCAL,
+    FailForWhat,
+    FailOn,
+    FailOnMismatch,
+    Outputs,
+    Quiet,
+    Require,
+    ray_address,
+    threshold_of,
+)
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
 from rlaudit.remote_log import is_file, is_remote, log_path
 from rlaudit.say import say
-from rlaudit.severity import FailFor
+from rlaudit.severity import FailFor, Threshold
 from rlaudit.unchanged import unchanged
 
 if TYPE_CHECKING:
@@ -171,20 +181,18 @@ def compare(
             for table, today in todays(tables, before_tables, before):
                 against = None if today is None else comparer.compare_today(today, before_trainer_table)
                 comparer.compare(table, trainer_table, against)
-    document = _document(comparer, fail_on is FailOn.ERROR, allow_partial, require is not None, fail_for)
+    document = _document(comparer, threshold_of(fail_on, fail_for), allow_partial, require is not None)
     return write_outputs(outputs, document)
 
 
-def _document(
-    comparer: "Comparer", fails: bool, allow_partial: bool, requires_match: bool, fail_for: FailFor
-) -> "Report":
+def _document(comparer: "Comparer", threshold: Threshold, allow_partial: bool, requires_match: bool) -> "Report":
     """Return the report of all comparisons; print which lines could not be used."""
     for comparison in comparer.compared:
         for line in comparison.faults.lines():
             say(line)
-    from rlaudit.documents.comparison import document_of
+    from rlaudit.report.of_comparison import document_of
 
-    return document_of(comparer, fails, allow_partial, requires_match, fail_for)
+    return document_of(comparer, threshold, allow_partial, requires_match)
 
 
 def _open(path: Path, of_trainer: bool = False, renamed: "RenamedColumns | None" = None) -> "tuple[TokenTable, ...]":

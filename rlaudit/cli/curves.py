@@ -72,15 +72,15 @@ def curves(
         raise UsageError("--gate takes one log", "rlaudit curves LOG --gate 'k3<0.015'")
     from rlaudit.curves.gate import parse_gate
     from rlaudit.curves.gated_log import hold
-    from rlaudit.documents.gates import document_of
+    from rlaudit.report.of_gates import document_of
 
     outputs = parse_outputs(output)
     gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
     _refuse_dumps(runs[0], log_format)
     log = hold(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
-    for watched in log.watched:
-        if watched.alarm is not None:
-            say(f"{watched.gate}: {watched.key}: {watched.in_words()}")
+    for held in log.held:
+        if held.alarm_step is not None:
+            say(f"{held.gate}: {held.metric}: {held.because}")
     return write_outputs(outputs, document_of(log, fail_on is FailOn.ERROR))
 
 
@@ -107,7 +107,7 @@ def _compare_runs(
     from rlaudit.curves.comparison import compare
     from rlaudit.curves.curve import run_of, step_keys
     from rlaudit.curves.open_run import open_run
-    from rlaudit.documents.curves import document_of
+    from rlaudit.report.of_curves import document_of
 
     if len(runs) < candidates + 1:
         raise UsageError(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rlaudit.cli.options import FailForWhat, FailOn, FailOnMismatch, Outputs
+from rlaudit.cli.options import FailForWhat, FailOn, FailOnMismatch, Outputs, threshold_of
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.severity import FailFor
 from rlaudit.unchanged import unchanged
@@ -25,19 +25,19 @@ def diagnose(
     fail_for: FailForWhat = FailFor.STATE,
 ) -> int:
     """Put all that is known together, in the three layers."""
-    from rlaudit.documents.combined import combined, read_document
     from rlaudit.recorder.recording import is_recording
+    from rlaudit.report.combined import combined, read_document
 
-    outputs = parse_outputs(output)
+    outputs, threshold = parse_outputs(output), threshold_of(fail_on, fail_for)
     recordings = [run for run in runs if is_recording(run)]
     sources = [read_document(run) for run in runs if run not in recordings]
     if recordings:
         # Statistics and tables take a second to import, which finished reports need not wait for.
-        from rlaudit.documents.recorded_training import diagnosed
+        from rlaudit.report.of_recordings import diagnosed
 
         with unchanged() as readings:
             readings.add(recordings)
-            document = diagnosed(recordings, sources, fail_on is FailOn.ERROR, fail_for)
+            document = diagnosed(recordings, sources, threshold)
     else:
-        document = combined(sources, fail_on is FailOn.ERROR, fail_for)
+        document = combined(sources, threshold)
     return write_outputs(outputs, document)

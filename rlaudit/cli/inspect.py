@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rlaudit.bump.bump import Bump
     from rlaudit.cli.inspect_arguments import Arguments
     from rlaudit.inspection.inspect import Inspection, Request
-    from rlaudit.severity import FailFor, Severity
+    from rlaudit.severity import Threshold
 
 
 # After so many new objects Python looks for cycles among the youngest.
@@ -31,8 +31,7 @@ class _Wishes:
     """What to do with the findings."""
 
     outputs: Sequence[Output]
-    threshold: "Severity | None"
-    fail_for: "FailFor"
+    threshold: "Threshold"
     none_is_fine: bool
     diff: bool
     fix: str | None
@@ -86,7 +85,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     from rlaudit.inspection.settings import find_settings
     from rlaudit.inspection.versions import version_named
     from rlaudit.rules import known_rules
-    from rlaudit.severity import FailFor
+    from rlaudit.severity import FailFor, Severity, Threshold
     from rlaudit.vllm.machine import Machine, machine_named
 
     # The nodes of parsed files live as long as the report; looking for cycles among them costs a tenth of the time.
@@ -94,12 +93,15 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     settings = find_settings(Path.cwd())
     before, after = options.before or settings.get("from"), options.after or settings.get("to")
     platform = options.platform or settings.get("platform")
+    fail_on = options.fail_on or settings.get("fail-on") or Severity.ERROR
     machine = Machine() if platform in (None, "cuda") else machine_named(platform)
     sides = [version_named(side) if side is not None else None for side in (before, after)]
     wishes = _Wishes(
         outputs=outputs,
-        threshold=_threshold(options.fail_on or settings.get("fail-on") or "error", options.exit_zero),
-        fail_for=FailFor(options.fail_for or settings.get("fail-for") or FailFor.STATE),
+        threshold=Threshold(
+            None if fail_on == "never" or options.exit_zero else Severity(fail_on),
+            FailFor(options.fail_for or settings.get("fail-for") or FailFor.STATE),
+        ),
         none_is_fine=options.allow_no_config,
         diff=options.diff,
         fix=options.fix,
@@ -128,12 +130,6 @@ def _project_here() -> list[str]:
 
     here = Path.cwd()
     return ["."] if any(pins_in(kind, text_of(path)) for kind, path in pin_files_in(here)) else []
-
-
-def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
-    from rlaudit.severity import Severity
-
-    return None if fail_on == "never" or exit_zero else Severity(fail_on)
 
 
 def _check(paths: Sequence[str], wishes: _Wishes, framework_sources: Sequence[str]) -> None:
@@ -168,10 +164,10 @@ def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
 
 
 def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
-    from rlaudit.documents.inspection import document_of
     from rlaudit.inspection.files import recordings_alone
     from rlaudit.inspection.inspect import NOT_FINISHED, collected_for, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths
+    from rlaudit.inspection.report import document_of
     from rlaudit.rendering.outlines.inspect import summary
 
     collected = collected_for(request)
@@ -190,10 +186,10 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
         inspection = fixes.inspection or inspection
     inspection = proven(inspection)
     failed = fixes.failed if fixes else ()
-    code = exit_code(inspection, wishes.threshold, wishes.none_is_fine, wishes.fail_for)
+    code = exit_code(inspection, wishes.threshold, wishes.none_is_fine)
     if failed:
         code = max(code, NOT_FINISHED)
-    document = document_of(inspection, code, wishes.threshold, fixes, wishes.fail_for)
+    document = document_of(inspection, code, wishes.threshold, fixes)
     if bump is not None:
         from rlaudit.bump.bump import reported
 
@@ -205,7 +201,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     pages = [output for output in wishes.outputs if output.report_format.name == "html"]
     recordings = recordings_alone(collected) if pages and bump is None else ()
     if recordings:
-        from rlaudit.documents.public_recording import public_report
+        from rlaudit.inspection.public_recording import public_report
 
         write_outputs(pages, public_report(recordings, request, code, wishes.threshold))
     write_outputs([output for output in wishes.outputs if not recordings or output not in pages], document)

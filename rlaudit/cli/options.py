@@ -9,7 +9,7 @@ from rlaudit.cli.completed_names import formats, one_of
 from rlaudit.cli.inspect_arguments import FAIL_FOR_HELP
 from rlaudit.cli.output import HELP
 from rlaudit.errors import UsageError
-from rlaudit.severity import FailFor
+from rlaudit.severity import FailFor, Severity, Threshold
 
 LOCAL, RAY = "local", "ray"
 
@@ -37,6 +37,11 @@ FailOnMismatch = Annotated[FailOn, typer.Option(help="error: exit with 1 if a la
 FailForWhat = Annotated[FailFor, typer.Option("--fail-for", help=FAIL_FOR_HELP)]
 Outputs = Annotated[list[str] | None, typer.Option(help=HELP, autocompletion=one_of(formats))]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+
+
+def threshold_of(fail_on: FailOn, fail_for: FailFor) -> Threshold:
+    """Return what makes the exit code 1."""
+    return Threshold(Severity.ERROR if fail_on is FailOn.ERROR else None, fail_for)
 
 
 def ray_address(executor: str) -> str | None:

@@ -32,7 +32,7 @@ def report(
 
     Ends with the run's own exit code, and with 3 if it has not finished.
     """
-    from rlaudit.documents.unfinished_run import NEXT, unfinished_document
+    from rlaudit.ablation.unfinished_run import NEXT, unfinished_document
     from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
     from rlaudit.rendering.mismatch_table import rendered
     from rlaudit.report.read_report import read_report

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.curves.curve import Run, run_of, step_keys
-from rlaudit.curves.gate import Gate, Watched
+from rlaudit.curves.gate import Gate, HeldGate, held
 from rlaudit.curves.metric_names import known_metric
 from rlaudit.curves.open_run import open_run
 from rlaudit.errors import NotFinished
@@ -26,7 +26,7 @@ class GatedLog:
     alpha: float
     gates: Sequence[Gate]
     # A gate over each series that has its metric.
-    watched: Sequence[Watched]
+    held: Sequence[HeldGate]
     # Every metric that was logged, with rlaudit's name or "".
     keys: Mapping[str, str]
     # Why there is nothing to count; "" if there is something.
@@ -35,8 +35,8 @@ class GatedLog:
     @property
     def unknown(self) -> list[Gate]:
         """Gates whose metric was never logged."""
-        met = {watched.gate for watched in self.watched}
-        return [gate for gate in self.gates if gate not in met]
+        met = {gate.gate for gate in self.held}
+        return [gate for gate in self.gates if str(gate) not in met]
 
 
 def hold(name: str, sink: str | None, step_key: str | None, gates: Sequence[Gate], alpha: float) -> GatedLog:
@@ -50,13 +50,13 @@ def hold(name: str, sink: str | None, step_key: str | None, gates: Sequence[Gate
         return GatedLog(name, "", alpha, gates, (), {}, str(error))
     metrics = {key: known_metric(key) for key in series}
     keys = {key: "" if metric is None else metric.canonical for key, metric in metrics.items()}
-    held = [
-        _held(gate, key, series[key], alpha / len(gates) / (number * (number + 1)))
+    over_series = [
+        held(gate, key, keys[key], series[key], alpha / len(gates) / (number * (number + 1)))
         for gate in gates
         # The n-th series of a gate has 1 / (n (n + 1)) of the gate's share, as many as there may ever be.
         for number, key in enumerate((key for key in series if gate.metric in (key, keys[key])), 1)
     ]
-    return GatedLog(name, what, alpha, gates, held, keys, "")
+    return GatedLog(name, what, alpha, gates, over_series, keys, "")
 
 
 def _read(name: str, sink: str | None, step_key: str | None) -> tuple[str, Mapping[str, Mapping[int, float]]]:
@@ -77,10 +77,3 @@ def _series(run: Run) -> dict[str, dict[int, float]]:
         values.update(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
         series[key] = dict(sorted(values.items()))
     return series
-
-
-def _held(gate: Gate, key: str, values: Mapping[int, float], share: float) -> Watched:
-    watched = Watched(gate, key, share)
-    for step, value in values.items():
-        watched.see(step, value)
-    return watched

@@ -1,9 +1,10 @@
 """The answer to the question of a move, in at most three sentences: what it changes, what to set, what is so today."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from rlaudit.diagnosis.move import Change, Move, named_causes
-from rlaudit.layers import Verdict
+from rlaudit.diagnosis.move import Change, Move, Side, changes_of, named_causes
+from rlaudit.layers import Judgement, Verdict
 
 MEANING = {
     Change.SAME: "The move keeps what the logprobs mean",
@@ -22,6 +23,19 @@ DISTANCE = {
     Change.NEARER: "they come nearer to the trainer",
     Change.FARTHER: "they go farther from the trainer",
 }
+
+
+def answered(
+    today: Side | None,
+    after: Side,
+    distance: tuple[Change, str],
+    layers: Sequence[Judgement],
+    fixed: Side | None = None,
+) -> Move:
+    """Return the move between two sides with its answer. distance: as in `changes_of`. layers: of the new engine."""
+    move = Move(today=today, after=after, fixed=fixed, changes=changes_of(today, after, distance))
+    step = next((layer.next for layer in layers if not layer.verdict.passes), "")
+    return replace(move, answer=answer(move, step))
 
 
 def answer(move: Move, step: str) -> tuple[str, ...]:

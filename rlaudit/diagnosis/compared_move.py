@@ -1,11 +1,10 @@
 """The move between two logs: what ran today, and what is to run, each compared with its trainer."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlaudit.diagnosis.answer import answer
+from rlaudit.diagnosis.answer import answered
 from rlaudit.diagnosis.consequence import unfelt_k2
-from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, changes_of
+from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance
 from rlaudit.layers import Verdict
 
 if TYPE_CHECKING:
@@ -16,10 +15,7 @@ COMES_FIRST = "what the logprobs mean comes first"
 
 def compared_move(today: "Comparison", after: "Comparison") -> Move:
     """Return what the move changes. Both with their sentences (`worded`)."""
-    sides = _side(today), _side(after)
-    move = Move(today=sides[0], after=sides[1], changes=changes_of(*sides, _distance(today, after)))
-    step = next((layer.next for layer in after.layers if not layer.verdict.passes), "")
-    return replace(move, answer=answer(move, step))
+    return answered(_side(today), _side(after), _distance(today, after), after.layers)
 
 
 def _side(comparison: "Comparison") -> Side:

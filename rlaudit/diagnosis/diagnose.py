@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rlaudit.diagnosis.answer import answer
-from rlaudit.diagnosis.consequence import MEAN_SQUARES, consequence, unfelt_k2
 from rlaudit.diagnosis.distance import (
     METRIC,
     Candidate,
@@ -28,26 +26,24 @@ from rlaudit.diagnosis.effects import Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import say_path_of_arm
 from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
-from rlaudit.diagnosis.move import Change, Move, Side, change_of_distance, changes_of
+from rlaudit.diagnosis.measured_move import FIGURES, measured_move
+from rlaudit.diagnosis.move import Move
 from rlaudit.diagnosis.objective import say_objective_of_arm
 from rlaudit.diagnosis.remedy import Written, remedy_of, written
 from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
-from rlaudit.diagnosis.semantic import judgement_of, say_meaning_of_arms
+from rlaudit.diagnosis.semantic import say_meaning_of_arms
 from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role
-from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.rollout import flashinfer_not_seen
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict
-from rlaudit.meaning.words import UNEXPLAINED, unseen_by
+from rlaudit.meaning.words import unseen_by
 from rlaudit.measurement.measure import all_metrics, measure, tally
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.metric import ObjectiveSettings
 
 REFERENCE = "reference"
 # What a setting that is worth making was seen to do.
 HELPFUL = frozenset({EffectVerdict.REMOVES, EffectVerdict.REDUCES, EffectVerdict.SMALL})
-# What a distance is judged on.
-FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,7 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     if replay is not None and replay.verdict is Verdict.MISMATCH:
         layers = (not_judged(replay, semantic), not_judged(replay, path), not_judged(replay, objective))
     reproduced = replay is None or replay.verdict is not Verdict.MISMATCH
-    move = _move(block, measured, layers, floor, settings, recipe) if reproduced else None
+    move = measured_move(block, measured, layers, floor, settings, recipe) if reproduced else None
     return BlockDiagnosis(block, measured, floor, effects, layers, parity, distance, replay, move)
 
 
@@ -151,7 +147,7 @@ def _distance(
         measurements=measure(arm.residual, settings, [all_metrics()[name] for name in FIGURES], seed=seed),
         tally=tally(arm.residual, [all_metrics()[METRIC]], settings),
         shortest=int(arm.residual.sequence_lengths_S.min()),
-        noise=floor.value[PATH_METRIC],
+        noise=floor[PATH_METRIC].value,
         usual=_usual(arm),
     )
     return arm, judge_distance(candidate, settings, margin, _reference(measured, settings, seed), seed=seed)
@@ -205,59 +201,6 @@ def _with_those_beside(judgement: Judgement, beside: Sequence[tuple[str, Judgeme
         for name, other in beside
     ]
     return replace(judgement, evidence=(*judgement.evidence, *lines))
-
-
-def _move(
-    block: BlockPlan,
-    measured: Mapping[str, MeasuredArm],
-    judgements: Sequence[Judgement],
-    floor: Floor,
-    settings: ObjectiveSettings,
-    recipe: Recipe,
-) -> Move | None:
-    """Return what the block's move changes; None without figures of the candidate."""
-    seed = recipe.seed
-    candidate, reference = measured.get("candidate"), measured.get(REFERENCE)
-    if candidate is None:
-        return None
-    after = _side(candidate, settings, seed)
-    today = None if reference is None else _side(reference, settings, seed)
-    distance = (Change.UNKNOWN, "no meaning that was tried fits both sides")
-    if reference is not None and _has_meaning(reference) and _has_meaning(candidate):
-        metric = all_metrics()[METRIC]
-        figures = measure(candidate.residual, settings, [all_metrics()[name] for name in FIGURES], seed=seed)
-        least = unfelt_k2(figures, settings, int(candidate.residual.sequence_lengths_S.min()))
-        before, now = (tally(arm.residual, [metric], settings) for arm in (reference, candidate))
-        unfelt = max(floor.value[PATH_METRIC], recipe.equivalence_margin or least)
-        distance = change_of_distance(before, now, unfelt, seed)
-    cured = [*filter(None, (block.parity_name,)), *(arm.name for arm in block.with_role(Role.FIRST))]
-    fix = next((measured[name] for name in cured if name in measured and measured[name].semantically_clean), None)
-    fixed = None if fix is None or candidate.semantically_clean else _side(fix, settings, seed)
-    move = Move(today=today, after=after, fixed=fixed, changes=changes_of(today, after, distance))
-    step = next((judgement.next for judgement in judgements if not judgement.verdict.passes), "")
-    return replace(move, answer=answer(move, step))
-
-
-def _side(arm: MeasuredArm, settings: ObjectiveSettings, seed: int) -> Side:
-    """Judge an arm by itself."""
-    semantic = judgement_of(arm.meaning)
-    k3 = measure(arm.residual, settings, [all_metrics()[METRIC]], seed=seed)[METRIC] if _has_meaning(arm) else None
-    felt = consequence(arm.measurements, settings).verdict if semantic.verdict.passes else Verdict.NOT_TESTED
-    return Side(
-        vllm=arm.finished.arm.treatment.version,
-        # By itself an engine's distance is judged by what a clip range feels, as the objective is.
-        layers=(semantic.verdict, felt, felt),
-        causes=semantic.causes,
-        cause=semantic.cause,
-        ratio=arm.measurements["mean_ratio_minus_one"],
-        k3=k3,
-    )
-
-
-def _has_meaning(arm: MeasuredArm) -> bool:
-    """Return whether it is known what the arm's logprobs mean, so that what is left is a distance."""
-    verdict = arm.meaning.verdict
-    return verdict.passes or (verdict is Verdict.MISMATCH and arm.meaning.kind not in UNEXPLAINED)
 
 
 def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:

@@ -32,17 +32,21 @@ REMOVING_SHARE = 0.9
 NEGLIGIBLE_SHARE = 0.01
 
 
-@dataclass(frozen=True)
-class Floor:
-    """The largest difference that counts as none, per metric, and where it comes from."""
+@dataclass(frozen=True, kw_only=True)
+class NoiseFloor:
+    """What cannot be distinguished from zero."""
 
-    value: Mapping[str, float]
-    because: Mapping[str, str]
+    value: float
+    because: str
+
+
+# By metric.
+Floor = Mapping[str, NoiseFloor]
 
 
 def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> Floor:
     """Return the largest of A/A repeats of either end, the dummy factor, and the trainer in other micro-batches."""
-    values, reasons = {}, {}
+    floor = {}
     repeats = [
         arm
         for arm in block.arms
@@ -63,8 +67,8 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
             reach = max(abs(difference.low), abs(difference.high))
             if reach > largest:
                 largest, reason = reach, arm.name
-        values[metric], reasons[metric] = largest, reason
-    return Floor(values, reasons)
+        floor[metric] = NoiseFloor(value=largest, because=reason)
+    return floor
 
 
 def effects_of(
@@ -76,7 +80,7 @@ def effects_of(
     (nats^2) that needs no explanation because the reference has it too.
     """
     effects = []
-    targets = {SEMANTIC_METRIC: 0.0, PATH_METRIC: max(floor.value[PATH_METRIC], explain_from)}
+    targets = {SEMANTIC_METRIC: 0.0, PATH_METRIC: max(floor[PATH_METRIC].value, explain_from)}
     negligible = {SEMANTIC_METRIC: NEGLIGIBLE_SHARE * MEAN_RATIO_EFFECT, PATH_METRIC: _negligible_k2(run, measured)}
     for arm in block.with_role(Role.FIRST):
         layer = known_factors()[arm.factor or ""].layer
@@ -89,7 +93,7 @@ def effects_of(
                 metric=metric,
                 verdict=EffectVerdict.FAILED,
                 because="",
-                floor=floor.value[metric],
+                floor=floor[metric].value,
                 first=None,
                 last=None,
                 share=None,

@@ -88,7 +88,7 @@ def say_path_of_arm(
     moved = [effect for effect in effects if effect.metric == PATH_METRIC]
     evidence = (
         *_figures_of(distance, arm.title, MARGIN_OF_A_RECIPE),
-        f"noise of repeats: k2 up to {floor.value[PATH_METRIC]:.3g} ({floor.because[PATH_METRIC]})",
+        f"noise of repeats: k2 up to {floor[PATH_METRIC].value:.3g} ({floor[PATH_METRIC].because})",
         *(_effect_line(effect) for effect in moved),
     )
     causes = [effect for effect in moved if effect.verdict in NAMES_A_CAUSE]

@@ -18,7 +18,7 @@ from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressi
 from rlaudit.inspection.versions import version_named
 from rlaudit.inspection.without_config import Mention, OtherEngine, mention, other_engine
 from rlaudit.rules import known_rules
-from rlaudit.severity import FailFor, Severity
+from rlaudit.severity import FailFor, Threshold
 from rlaudit.vllm.machine import Machine
 
 BUG = 70
@@ -190,18 +190,17 @@ def _place_in(order: dict[str, int], finding: Finding) -> tuple[int, int, int, i
     return order.get(place.path, len(order)), place.line, place.column, -finding.severity.rank, finding.rule
 
 
-def exit_code(
-    inspection: Inspection, fail_on: Severity | None, none_is_fine: bool, fail_for: FailFor = FailFor.STATE
-) -> int:
+def exit_code(inspection: Inspection, threshold: Threshold, none_is_fine: bool) -> int:
     """Return the exit code. none_is_fine: whether an audit without any config is finished."""
     if inspection.bugs:
         return BUG
     if inspection.unread_and_wanted or (not inspection.configs and not none_is_fine):
         return NOT_FINISHED
     findings = [verdict.finding for verdict in inspection.counted]
-    if fail_for is FailFor.MOVE:
+    if threshold.fail_for is FailFor.MOVE:
         findings = [finding for finding in findings if finding.so_today is False]
-    return FOUND if fail_on is not None and any(finding.severity.rank >= fail_on.rank for finding in findings) else 0
+    least = threshold.fail_on
+    return FOUND if least is not None and any(finding.severity.rank >= least.rank for finding in findings) else 0
 
 
 def shown_path(path: str) -> str:

@@ -17,7 +17,7 @@ from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.laboratory.fit import misfit, plan_needs
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_setup import environments_wanted
-from rlaudit.laboratory.study import Cost, Plan, Study, releases
+from rlaudit.laboratory.study import Cost, FinishedT, PlanT, RecipeT, Study, releases
 from rlaudit.vllm.catalogue import known_versions
 
 # Of vLLM 0.18.1 if PyTorch's CPU index is not reachable and a torch with CUDA is installed instead; else 3.5.
@@ -36,8 +36,8 @@ MOVE_SECONDS = 11.0
 
 
 def estimate(
-    study: Study,
-    plan: Plan,
+    study: Study[RecipeT, PlanT, FinishedT],
+    plan: PlanT,
     accelerator: Accelerator,
     prompts: PromptSet,
     folder: Path,

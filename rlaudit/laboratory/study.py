@@ -1,7 +1,7 @@
 """A study: one kind of experiment. All studies run alike (study_run.py).
 
-To add one, add a folder to studies/ whose study.py binds STUDY. The figures of a finished run are judged above the
-laboratory, by the caller.
+To add one, add a folder to studies/ whose study.py binds STUDY. It plans and runs; what has finished is judged in
+rlaudit/diagnosis.
 """
 
 import importlib
@@ -9,7 +9,7 @@ import pkgutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from packaging.version import Version
 
@@ -23,6 +23,9 @@ from rlaudit.laboratory.recipe import AnyRecipe, Profile, read_recipe
 from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolution.engine import EngineKind, variables_for
+
+if TYPE_CHECKING:
+    from rlaudit.laboratory.study_run import StudyRun
 
 
 @dataclass(frozen=True)
@@ -110,31 +113,39 @@ class Cost:
 EMULATED_TIMES = 20.0
 
 
+RecipeT = TypeVar("RecipeT", bound=AnyRecipe)
+PlanT = TypeVar("PlanT", bound=Plan)
+FinishedT = TypeVar("FinishedT")
+
+
 @dataclass(frozen=True)
-class Study:
+class Study(Generic[RecipeT, PlanT, FinishedT]):
     """One kind of experiment."""
 
     name: str
     # The key that only its recipes have.
     key: str
     # From plain data, its file and cpu or cuda.
-    recipe_of: Callable[[dict[str, Any], Path, Profile], AnyRecipe]
-    plan: Callable[[Any, Accelerator, PromptSet], Any]
-    cost: Callable[[Any, Accelerator, PromptSet], Cost]
-    # From a plan and its run (study_run.py) to what a diagnosis needs.
-    execute: Callable[..., Any]
-    # Whether `execute` takes a function that gets the unfinished run.
-    looks: bool = False
+    recipe_of: Callable[[dict[str, Any], Path, Profile], RecipeT]
+    plan: Callable[[RecipeT, Accelerator, PromptSet], PlanT]
+    cost: Callable[[PlanT, Accelerator, PromptSet], Cost]
+    # From a plan and its run (study_run.py) to what is judged.
+    execute: Callable[[PlanT, "StudyRun"], FinishedT]
+    # The same, with a function that gets the unfinished run and returns whether to end it.
+    looked_at: Callable[[PlanT, "StudyRun", Callable[[FinishedT], bool]], FinishedT] | None = None
 
 
-def known_studies() -> dict[str, Study]:
+AnyStudy = Study[Any, Any, Any]
+
+
+def known_studies() -> dict[str, AnyStudy]:
     """Return every study by name."""
     names = [module.name for module in pkgutil.iter_modules(studies.__path__)]
     offers = [importlib.import_module(f"{studies.__name__}.{name}.study").STUDY for name in names]
     return {study.name: study for study in offers}
 
 
-def load_study(name_or_path: str, profile: Profile) -> tuple[Study, AnyRecipe, Path]:
+def load_study(name_or_path: str, profile: Profile) -> tuple[AnyStudy, AnyRecipe, Path]:
     """Return a recipe's study, the recipe, and its file. A recipe without the key of a study is one of arms.
 
     Raises UsageError if it does not exist or is not valid.

@@ -34,6 +34,17 @@ WAYS_OUT = {"out-of-memory": "Take a smaller model (--model), more or larger GPU
 OTHER_WAY_OUT = "Another interpreter can be given: --trainer-python COMMAND"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What short trainings, or an audit of weight updates, took."""
+
+    seconds: float
+    cells_run: int
+    cells_kept: int
+    damaged: Sequence[str]
+    peak_memory_mib: float
+
+
 @dataclass(frozen=True)
 class Bookkeeping:
     """The cost of a run."""
@@ -42,12 +53,23 @@ class Bookkeeping:
     cell_seconds: float
     cells_run: int
     cells_kept: int
-    sequences_asked: int
+    sequences_sampled: int
     sequences_scored: int
     peak_memory_mib: float
     set_up_seconds: float
     # Sentences about files that were not as an earlier run had left them; their cells or reports were made again.
     damaged: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> Cost:
+        """What is reported of it without the sequences of arms."""
+        return Cost(
+            seconds=self.seconds,
+            cells_run=self.cells_run,
+            cells_kept=self.cells_kept,
+            damaged=self.damaged,
+            peak_memory_mib=self.peak_memory_mib,
+        )
 
 
 class StudyRun:
@@ -101,14 +123,14 @@ class StudyRun:
             scores.append(read_scores(self.cells.directory(cell), batch, ended.result))
         return scores
 
-    def books(self, sequences_asked: int = 0) -> Bookkeeping:
-        """Return what the run has cost so far. sequences_asked: to be scored, equal ones included."""
+    def books(self, sequences_sampled: int = 0) -> Bookkeeping:
+        """Return what the run has cost so far. sequences_sampled: to be scored, equal ones included."""
         return Bookkeeping(
             seconds=time.monotonic() - self._started,
             cell_seconds=self.cells.cell_seconds,
             cells_run=self.cells.cells_run,
             cells_kept=self.cells.cells_kept,
-            sequences_asked=sequences_asked,
+            sequences_sampled=sequences_sampled,
             sequences_scored=self._scored,
             peak_memory_mib=self.cells.peak_memory_mib,
             set_up_seconds=self.setup.set_up_seconds,

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.known_defects import KnownDefect
 from rlaudit.diagnosis.move import Move
+from rlaudit.diagnosis.recorded_training import Trainings
 from rlaudit.layers import Judgement
 from rlaudit.report.parts.ablation import Arm, Block
 from rlaudit.report.parts.bisection import Bisection
@@ -24,7 +25,7 @@ from rlaudit.report.parts.bump import Bump
 from rlaudit.report.parts.canary import Canary
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
-from rlaudit.report.parts.diagnosis import Source, Trainings
+from rlaudit.report.parts.diagnosis import Source
 from rlaudit.report.parts.engine_life import PublicRecording
 from rlaudit.report.parts.gates import HeldLog
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions

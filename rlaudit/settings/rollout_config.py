@@ -20,6 +20,9 @@ from rlaudit.unknown import Unknown
 if TYPE_CHECKING:
     from rlaudit.settings.shown_step import ShownStep
 
+# Every dialect names the model in a place of its own; vLLM's default model is no choice of a user.
+NAMED_BY_EVERY_DIALECT = ("model", "tokenizer", "served_model_name")
+
 
 class Origin(StrEnum):
     """Who decided a value."""

@@ -78,9 +78,9 @@ def test_looking_after_every_step_or_once_is_the_same(tmp_path: Path) -> None:
         write(log, [0.02 if step > 10 else 0.001], first=step)
         half = tmp_path / "half.jsonl"
         half.write_text(log.read_text() + '{"step": 99, "mism')
-        looks = [hold(str(path), None, None, (gate,), 0.01).watched[0] for path in (log, half)]
-        assert looks[0].values == looks[1].values and looks[0].alarm == looks[1].alarm
-        alarms.append(looks[0].alarm)
+        looks = [hold(str(path), None, None, (gate,), 0.01).held[0] for path in (log, half)]
+        assert looks[0] == looks[1]
+        alarms.append(looks[0].alarm_step)
     first = next(alarm for alarm in alarms if alarm is not None)
     assert 11 < first < 39 and set(alarms) == {None, first} and alarms.index(first) == first
 

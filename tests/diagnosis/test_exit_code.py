@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from rlaudit.ablation.report_of_arms import unfinished
 from rlaudit.diagnosis.judgement import exit_code_of
-from rlaudit.documents.ablation import unfinished
 from rlaudit.layers import Verdict
 
 MATCH, MISMATCH = Verdict.MATCH, Verdict.MISMATCH

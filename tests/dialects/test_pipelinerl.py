@@ -8,7 +8,7 @@ from rlaudit.audit.audit import audit_of
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
-from rlaudit.documents.setting_rows import setting_rows
+from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.settings.rollout_config import Loss, Origin
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.machine import Machine

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rlaudit.curves.comparison import Outcome, compare
-from rlaudit.laboratory.studies.canary.judge import CLIP_RATE, JUDGED, KL
+from rlaudit.diagnosis.canary import CLIP_RATE, JUDGED, KL
 from rlaudit.laboratory.studies.canary.run import read_curves
 
 PLANTED = Path(__file__).parents[2] / "examples" / "canary" / "planted"

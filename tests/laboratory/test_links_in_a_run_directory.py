@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.documents.unfinished_run import unfinished_document
+from rlaudit.ablation.unfinished_run import unfinished_document
 from rlaudit.engines.cells.seal import SEAL
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.run_folder import CELLS, PLAN, REPORT, TOKENS, cells_of_plan, opened

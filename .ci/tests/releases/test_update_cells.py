@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from releases.update_cells import update_cells, without_cases
 
+from rlaudit.diagnosis.updates.parts import Parts
+from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.cases import CaseKind
-from rlaudit.laboratory.studies.updates.parts import Parts, PartsRead
-from rlaudit.laboratory.studies.updates.requests import RequestCount
+from rlaudit.laboratory.studies.updates.parts_read import PartsRead
 from rlaudit.layers import Verdict
 from rlaudit.report.parts.weight_updates import UpdateCase
 

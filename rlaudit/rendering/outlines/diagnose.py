@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.diagnosis.recorded_differences import Difference, Kind
+from rlaudit.diagnosis.recorded_training import Trainings
 from rlaudit.layers import Layer
 from rlaudit.rendering.moved import moved
 from rlaudit.rendering.outline import Block, Lines, Outline, Section, Table, listed, not_seen, verdicts
 from rlaudit.rendering.outlines.compare import versions_of
 from rlaudit.report.figures import interval
-from rlaudit.report.parts.diagnosis import Difference, Kind, Trainings
 from rlaudit.report.shown_value import shown
 
 if TYPE_CHECKING:

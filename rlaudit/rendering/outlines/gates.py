@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from rlaudit.curves.gate import HeldGate
 from rlaudit.rendering.outline import Entries, Indents, Outline, Section, Table, listed, not_seen
 from rlaudit.report.figures import number
-from rlaudit.report.parts.gates import HeldGate
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

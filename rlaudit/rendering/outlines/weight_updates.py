@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rlaudit.counted import counted
+from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX
-from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.layers import Layer, Verdict
 from rlaudit.measurement.contrast import Contrast
 from rlaudit.measurement.measure import Measurement

@@ -7,6 +7,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from rlaudit.diagnosis.distance import ReportedDistance
+from rlaudit.diagnosis.effects import NoiseFloor
 from rlaudit.diagnosis.replay import Replay
 from rlaudit.engines.cells.launch import Failure
 from rlaudit.laboratory.factor import Observation
@@ -133,14 +134,6 @@ class Arm:
     observed: Mapping[str, Observation] | None = None
     semantics: ArmSemantics | None = None
     heads: Heads | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoiseFloor:
-    """What cannot be distinguished from zero."""
-
-    value: float
-    because: str
 
 
 @dataclass(frozen=True, kw_only=True)

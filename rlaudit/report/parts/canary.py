@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rlaudit.laboratory.studies.canary.judge import CanaryClaim
+from rlaudit.diagnosis.canary import CanaryClaim
+from rlaudit.laboratory.study_run import Cost
 from rlaudit.report.parts.curves import Curves
-from rlaudit.report.parts.run import Cost
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,25 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, kw_only=True)
-class HeldGate:
-    """A gate over one metric. evidence: the most there ever was; alarm_evidence: what raises it."""
-
-    gate: str
-    metric: str
-    canonical: str
-    limit: float
-    steps: int
-    first_step: int | None
-    last_step: int | None
-    steps_beyond: int
-    last_value: float | None
-    evidence: float
-    alarm_evidence: float
-    alarm_step: int | None
-    since_step: int | None
-    because: str
+from rlaudit.curves.gate import HeldGate
 
 
 @dataclass(frozen=True, kw_only=True)

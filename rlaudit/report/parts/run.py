@@ -6,17 +6,6 @@ from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
-    """What short trainings, or an audit of weight updates, took."""
-
-    seconds: float
-    cells_run: int
-    cells_kept: int
-    damaged: Sequence[str]
-    peak_memory_mib: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class MicroBatchFloor:
     """The trainer against itself: the same sequences alone and in their batch."""
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rlaudit.diagnosis.updates.continuity import Continuity
+from rlaudit.diagnosis.updates.lag import LagGroup
+from rlaudit.diagnosis.updates.parts import Parts
+from rlaudit.diagnosis.updates.requests import RequestCount
+from rlaudit.diagnosis.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.cases import CaseKind
-from rlaudit.laboratory.studies.updates.continuity import Continuity
-from rlaudit.laboratory.studies.updates.lag import LagGroup
-from rlaudit.laboratory.studies.updates.parts import Parts
-from rlaudit.laboratory.studies.updates.requests import RequestCount
-from rlaudit.laboratory.studies.updates.staleness import Staleness
-from rlaudit.report.parts.run import Cost
+from rlaudit.laboratory.study_run import Cost
 
 
 @dataclass(frozen=True, kw_only=True)

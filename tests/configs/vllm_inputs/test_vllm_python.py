@@ -4,7 +4,7 @@ from reading import read_all, read_one, rewritten, source_of
 
 from rlaudit.audit.audit import audit_of
 from rlaudit.configs.readers.python import DIALECT
-from rlaudit.documents.setting_rows import setting_rows
+from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.rules import known_rules
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown

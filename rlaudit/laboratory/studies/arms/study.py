@@ -62,4 +62,4 @@ def _rollout_identity(arm: Arm) -> str:
     )
 
 
-STUDY = Study("arms", "blocks", recipe_of, plan_arms, cost_of_arms, execute, looks=True)
+STUDY = Study("arms", "blocks", recipe_of, plan_arms, cost_of_arms, execute, execute)

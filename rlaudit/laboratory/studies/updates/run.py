@@ -18,7 +18,7 @@ from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
-from rlaudit.laboratory.studies.updates.parts import read_parts
+from rlaudit.laboratory.studies.updates.parts_read import read_parts
 from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan, versions_needed
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, failed_record, read_record

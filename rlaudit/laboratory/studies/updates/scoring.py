@@ -56,7 +56,7 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> Iterato
             # And as a trainer scores them a step later.
             names |= {str(flight.trainer_version), effective.get(1, "1")}
         if flight.run == COLD_AFTER:
-            # The weights that should be in force, and the old ones: scale of an excess, and witnesses of parts.py.
+            # The weights that should be in force, and the old ones: scale of an excess, and witnesses of parts.
             names |= {"0"} if record.start.path == ADAPTER else {"0", *map(str, sampled)}
         yield from ((name, flight) for name in names)
 

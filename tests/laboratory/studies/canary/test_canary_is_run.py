@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlaudit.documents.canary import document_of
+from rlaudit.ablation.report_of_trainings import document_of
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from rlaudit.diagnosis.canary import ANY, JUDGED
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.studies.canary.judge import ANY, JUDGED
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, plan_trainings
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, Training, reward_file, training_recipe_of
 from rlaudit.laboratory.study import load_study

@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from trainings import Canaries
 
-from rlaudit.documents.canary import document_of
+from rlaudit.ablation.report_of_trainings import document_of
+from rlaudit.diagnosis.canary import ENTROPY, JUDGED, KL
 from rlaudit.laboratory.recipe import names_recipe
-from rlaudit.laboratory.studies.canary.judge import ENTROPY, JUDGED, KL
 from rlaudit.layers import Layer, Verdict
 from rlaudit.rendering.formats import html, markdown, text
 from rlaudit.rendering.formats import json as as_json

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from releases.update_cells import update_cells
 
-from rlaudit.documents.weight_updates import document_of
+from rlaudit.ablation.report_of_updates import document_of
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect

@@ -13,10 +13,10 @@ from rlaudit.audit.trial import Trial
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.counted import counted
-from rlaudit.documents.setting_rows import setting_rows
 from rlaudit.inspection.fingerprint import fingerprint, relative_to
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
+from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.inspection.without_config import about_engines, about_mentions
 from rlaudit.layers import Judgement, Layer, Verdict
@@ -36,7 +36,7 @@ from rlaudit.report.parts.inspection import Fix as ReportedFix
 from rlaudit.report.parts.inspection import Fixes as ReportedFixes
 from rlaudit.report.parts.inspection import TakenDefault as ReportedDefault
 from rlaudit.settings.place import Place
-from rlaudit.severity import FailFor, Severity
+from rlaudit.severity import Severity, Threshold
 from rlaudit.vllm.checkpoint import cached_config, checkpoint_file
 
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ if TYPE_CHECKING:
 STATIC = "inspect reads configs and starts no engine: it can show a mismatch and never a match"
 
 
-def document_of(
-    inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: "Fixes | None" = None,
-    fail_for: FailFor = FailFor.STATE,
-) -> "Report":  # fmt: skip
+def document_of(inspection: Inspection, exit_code: int, threshold: Threshold, fixes: "Fixes | None" = None) -> "Report":
     """Return the report of an inspection. fixes: what --fix or --diff did."""
     texts = {file.file.path: file.file.source.text for file in inspection.files}
     configs = [(file, config) for file in inspection.files for config in file.configs]
@@ -79,8 +76,8 @@ def document_of(
             rules=len(rules),
             platform=platform,
             machine=name,
-            fail_on=fail_on if fail_on is not None else "never",
-            fail_for=fail_for,
+            fail_on=threshold.fail_on or "never",
+            fail_for=threshold.fail_for,
             counted=_counted(inspection.counted),
             suppressed=_suppressed_counts(inspection.judged),
             stale_baseline_entries=0,

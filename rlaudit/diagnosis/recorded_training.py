@@ -4,38 +4,31 @@ One recording is judged alone. Of two, the new one is compared with the old one,
 and the old one's own verdict is shown beside it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Literal, cast
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.compare_tables import Comparer
-from rlaudit.documents.combined import FinishedDocument, combined
-from rlaudit.documents.comparison import document_of as comparison_document
-from rlaudit.documents.inspection import document_of as inspection_document
-from rlaudit.documents.recorded_differences import KINDS, differences
+from rlaudit.diagnosis.recorded_differences import KINDS, Difference, Kind, differences
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.inspection.files import Collected, TextFile, collect
-from rlaudit.inspection.inspect import Request, exit_code, judged
+from rlaudit.inspection.inspect import Inspection, Request, judged
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.versions import Versions
-from rlaudit.layers import Layer
+from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
-from rlaudit.report.parts.diagnosis import Difference, Kind, RecordedTraining, Role, Trainings
-from rlaudit.report.shown_value import shown
 from rlaudit.rules import known_rules
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.settings.trainer_facts import WeightUpdates
-from rlaudit.severity import FailFor, Severity
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import Machine
 
-if TYPE_CHECKING:
-    from rlaudit.report.report import Report
+Role = Literal["old", "new", "alone"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +49,46 @@ class _Inspected:
         return () if self.inspected is None else tuple(config.audit.after.config for config in self.inspected.configs)
 
 
-def diagnosed(
-    recordings: Sequence[Path],
-    others: Sequence[FinishedDocument],
-    fails: bool,
-    fail_for: FailFor = FailFor.STATE,
-) -> "Report":
-    """Return the diagnosis of one recording, or of an old and a new one, beside other finished reports.
+@dataclass(frozen=True, kw_only=True)
+class RecordedTraining:
+    """One recording. role: old and new of a migration, else alone. layers: what its own tokens say of each, none if
+    they could not be compared. seen: what was seen of each engine's run, in sentences.
+    """
 
-    fails: whether a mismatch makes the exit code 1. fail_for: what counts as one.
+    path: str
+    role: Role
+    vllm: str | None
+    engines: int
+    layers: Mapping[str, Verdict]
+    seen: Sequence[str]
+    missing: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainings:
+    """The recordings of a diagnosis. same: the kinds in which nothing differs."""
+
+    recordings: Sequence[RecordedTraining]
+    differences: Sequence[Difference]
+    same: Sequence[Kind]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedDiagnosis:
+    """What was found in one recording, or in an old and a new one."""
+
+    trainings: Trainings
+    # Of the last recording, compared with the one before; None if they cannot be judged.
+    tokens: Comparer | None
+    # Of the last recording's engines, compared with the ones before; None if they cannot be judged.
+    inspection: Inspection | None
+    # Why something was not judged.
+    unjudged: tuple[str, ...]
+
+
+def diagnose_recordings(recordings: Sequence[Path]) -> RecordedDiagnosis:
+    """Judge one recording, or an old and a new one.
+
     Raises UsageError for more than two recordings, NotFinished for one that cannot be read.
     """
     if len(recordings) > 2:
@@ -76,32 +100,19 @@ def diagnosed(
     old, new = (inspected[0] if len(inspected) == 2 else None), inspected[-1]
     migration = None if old is None else _migrated(old, new)
     tokens, unjudged = _tokens(recordings)
-    sources = [] if tokens is None else [tokens]
     engines = migration or new.inspected
-    if engines is not None:
-        sources.append(FinishedDocument(str(new.path), _inspection(engines, new)))
-        unjudged += [str(bug) for bug in engines.bugs]
-    for source in sources:
-        source.document["not_seen"] = _without(source.document["not_seen"], inspected)
-    document = combined([*sources, *others], fails, fail_for)
+    unjudged += [] if engines is None else map(str, engines.bugs)
     differing = [] if old is None or migration is None else _differences(old, new, migration)
-    document["not_seen"] = [*_missing(inspected, unjudged), *document["not_seen"]]
-    document["layers"] = [
-        replace(layer, evidence=[*layer.evidence, *_evidence(differing, layer.layer)]) for layer in document["layers"]
-    ]
-    if tokens is not None:
-        document["comparisons"] = tokens.document["comparisons"]
-        document["token_figures"] = tokens.document["token_figures"]
     roles: Sequence[Role] = ("alone",) if old is None else ("old", "new")
-    document["trainings"] = Trainings(
+    trainings = Trainings(
         recordings=[_training(training, role, tokens) for training, role in zip(inspected, roles, strict=True)],
         differences=differing,
         same=[] if migration is None else _same(differing, migration),
     )
-    document["versions"] = {"from": _release(old or new), "to": _release(new)}
-    if "move" in document:
-        document["move"] = document["move"].between(_release(old or new), _release(new))
-    return document
+    request = Request((str(new.path),), _context())
+    inspection = None if engines is None else judged(request, Collected((engines.file,), (), 0), [engines])
+    why = [f"{training.path}: {training.why}" for training in inspected if training.why]
+    return RecordedDiagnosis(trainings, tokens, inspection, (*unjudged, *why))
 
 
 def _release(training: _Inspected) -> str | None:
@@ -139,26 +150,10 @@ def _migrated(old: _Inspected, new: _Inspected) -> InspectedFile | None:
     return inspect_file(new.file, _context(), Versions(before, after), today)
 
 
-def _inspection(file: InspectedFile, new: _Inspected) -> "Report":
-    request = Request((str(new.path),), _context())
-    inspection = judged(request, Collected((file.file,), (), 0), [file])
-    code = exit_code(inspection, Severity.ERROR, none_is_fine=True)
-    return inspection_document(inspection, code, Severity.ERROR)
+def _tokens(recordings: Sequence[Path]) -> tuple[Comparer | None, list[str]]:
+    """Return the tokens of the last recording, compared with the one before, and what was not judged.
 
-
-def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]:
-    """Return what a report has not seen, without what the recordings lack: the diagnosis lists that for each."""
-    missing = [(training.path, sentence) for training in inspected for sentence in training.source.recording.missing]
-    listed = {sentence for _, sentence in missing}
-    # `compare` names the table that runs today first.
-    listed |= {f"{before}{path}: {sentence}" for path, sentence in missing for before in ("", "before: ")}
-    return [line for line in lines if line not in listed]
-
-
-def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[str]]:
-    """Return the report on the tokens of the last recording, compared with the one before, and what was not judged.
-
-    The report is None if the tokens of the last recording cannot be judged.
+    They are None if those of the last recording cannot be judged.
     """
     comparer = Comparer({}, None, CompareSettings(), None, 0, Progress(True))
     today, unjudged = None, []
@@ -174,8 +169,7 @@ def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[s
             unjudged.append(f"{path}: its tokens are not judged: {error}")
             if is_last:
                 return None, unjudged
-    document = comparison_document(comparer, fails=True, allow_partial=False)
-    return FinishedDocument(str(recordings[-1]), document), unjudged
+    return comparer, unjudged
 
 
 def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> list[Difference]:
@@ -197,32 +191,16 @@ def _same(differing: Sequence[Difference], migration: InspectedFile) -> list[Kin
     return [kind for kind in KINDS if kind not in differ and recorded.get(kind, True)]
 
 
-def _evidence(differing: Sequence[Difference], layer: Layer) -> list[str]:
-    return [
-        f"differs: {row.name}: {shown(row.old)} -> {shown(row.new)} ({row.why})"
-        for row in differing
-        if row.layer == layer and row.why and row.old != row.new
-    ]
-
-
-def _missing(inspected: Sequence[_Inspected], unjudged: Sequence[str]) -> list[str]:
-    """Return what could not be judged, and what the recordings lack."""
-    lines = [*unjudged, *(f"{training.path}: {training.why}" for training in inspected if training.why)]
-    for training in inspected:
-        lines += [f"{training.path}: {sentence}" for sentence in training.source.recording.missing]
-    return list(dict.fromkeys(lines))
-
-
-def _training(training: _Inspected, role: Role, tokens: FinishedDocument | None) -> RecordedTraining:
-    compared = () if tokens is None else tokens.document["comparisons"]
-    layers = next((table.layers for table in compared if table.is_before == (role == "old")), {})
+def _training(training: _Inspected, role: Role, tokens: Comparer | None) -> RecordedTraining:
+    compared = () if tokens is None else tokens.compared
+    judgements = next((table.comparison.layers for table in compared if table.is_before == (role == "old")), ())
     seen = dict.fromkeys(sentence for config in training.configs for sentence in config.recorded)
     return RecordedTraining(
         path=str(training.path),
         role=role,
         vllm=_release(training),
         engines=len(training.configs),
-        layers=layers,
+        layers={judgement.layer: judgement.verdict for judgement in judgements},
         seen=list(seen),
         missing=training.source.recording.missing,
     )

@@ -3,8 +3,8 @@
 import pytest
 from flights import ScoredFlights, run_of
 
+from rlaudit.diagnosis.updates.staleness import judge_staleness
 from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
-from rlaudit.laboratory.studies.updates.staleness import judge_staleness
 from rlaudit.layers import Verdict
 
 NEW = [1] * 8

@@ -10,15 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from rlaudit.documents.inspection import document_of
 from rlaudit.inspection.inspect import Request, inspect
+from rlaudit.inspection.report import document_of
 from rlaudit.printable import with_texts
 from rlaudit.recorder.engine_life import engine_life
 from rlaudit.recorder.public_copy import write_public_copy
 from rlaudit.recorder.recording import Recording, open_recording
 from rlaudit.recorder.weight_updates import served_weights
 from rlaudit.report.parts.engine_life import EngineLife, Protocol, PublicRecording
-from rlaudit.severity import Severity
+from rlaudit.severity import Threshold
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -30,7 +30,7 @@ LEFT_OUT = (
 )
 
 
-def public_report(originals: Sequence[Recording], request: Request, code: int, threshold: Severity | None) -> "Report":
+def public_report(originals: Sequence[Recording], request: Request, code: int, threshold: Threshold) -> "Report":
     """Return the report of recordings without what only their owner may read.
 
     code, threshold: of the command. Raises OSError if there is no room for the copies.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from trainings import STEPS, Canaries
 
-from rlaudit.laboratory.studies.canary.judge import (
+from rlaudit.diagnosis.canary import (
     ANY,
     CLIP_RATE,
     KL,

@@ -16,23 +16,25 @@ from rlaudit.meaning.words import conclusion_of
 from rlaudit.measurement.lattice import LatticeEvidence
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
-from rlaudit.report.parts.ablation import ArmSemantics, ArmTrainer, Block, Head, Heads, NoiseFloor
+from rlaudit.report.parts.ablation import ArmSemantics, ArmTrainer, Block, Head, Heads
 from rlaudit.report.parts.run import MicroBatchFloor, Run
-from rlaudit.severity import FailFor
+from rlaudit.severity import Threshold
 from rlaudit.tokens.token_figures import TokenFigures, token_figures
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
-def document_of(diagnosis: Diagnosis, fails: bool, fail_for: FailFor = FailFor.STATE) -> "Report":
-    """Return the report of an ablation. fails: whether a mismatch makes the exit code 1. fail_for: what counts."""
+def document_of(diagnosis: Diagnosis, threshold: Threshold) -> "Report":
+    """Return the report of an ablation."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
     report: Report = {
         **new_report(
             "ablate",
-            exit_code_of(counted(diagnosis.layers, diagnosis.move, fail_for), unfinished(run), fails),
+            exit_code_of(
+                counted(diagnosis.layers, diagnosis.move, threshold.fail_for), unfinished(run), threshold.fails
+            ),
             before=first.reference.version if first.reference else None,
             after=first.candidate.version,
             layers=diagnosis.layers,
@@ -60,10 +62,7 @@ def _block(block: BlockDiagnosis) -> Block:
     return Block(
         name=block.plan.name,
         layers={judgement.layer: judgement.verdict for judgement in block.judgements},
-        noise_floor={
-            metric: NoiseFloor(value=value, because=block.floor.because[metric])
-            for metric, value in block.floor.value.items()
-        },
+        noise_floor=block.floor,
         parity=None if block.parity is None else block.parity.config_file,
         command=None if block.parity is None else block.parity.command,
         python=None if block.parity is None else block.parity.python,
@@ -164,7 +163,7 @@ def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
 
 
 def _run(diagnosis: Diagnosis) -> Run:
-    run, books = diagnosis.run, diagnosis.run.bookkeeping
+    run = diagnosis.run
     floors = [
         MicroBatchFloor(
             trainer=f"{trainer.dtype} body, {trainer.resolved_head_dtype} head",
@@ -174,16 +173,4 @@ def _run(diagnosis: Diagnosis) -> Run:
         for scores in run.scores.values()
         for trainer in (scores.batch.request.trainer,)
     ]
-    return Run(
-        seconds=books.seconds,
-        set_up_seconds=books.set_up_seconds,
-        cell_seconds=books.cell_seconds,
-        cells_run=books.cells_run,
-        cells_kept=books.cells_kept,
-        damaged=books.damaged,
-        sequences_sampled=books.sequences_asked,
-        sequences_scored=books.sequences_scored,
-        peak_memory_mib=books.peak_memory_mib,
-        micro_batch_floors=floors,
-        provenance=run.setup.provenance(),
-    )
+    return Run(**vars(run.bookkeeping), micro_batch_floors=floors, provenance=run.setup.provenance())

@@ -3,7 +3,7 @@
 import pytest
 from flights import ScoredFlights, run_of
 
-from rlaudit.laboratory.studies.updates.lag import lag_groups
+from rlaudit.diagnosis.updates.lag import lag_groups
 from rlaudit.measurement.metric import ObjectiveSettings
 
 

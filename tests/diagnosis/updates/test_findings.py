@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
-from rlaudit.documents.weight_updates import exit_code
+from rlaudit.ablation.report_of_updates import exit_code
+from rlaudit.diagnosis.updates.findings import findings_of, sequences, sequences_to_use
+from rlaudit.diagnosis.updates.judge import JudgedCase
+from rlaudit.diagnosis.updates.parts import Parts
+from rlaudit.diagnosis.updates.requests import RequestCount
+from rlaudit.diagnosis.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
-from rlaudit.laboratory.studies.updates.findings import findings_of, sequences, sequences_to_use
-from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, PartsRead
+from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
 from rlaudit.laboratory.studies.updates.plan import EngineStart
 from rlaudit.laboratory.studies.updates.records import EngineRecord
-from rlaudit.laboratory.studies.updates.requests import RequestCount
-from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast
 from rlaudit.settings.trainer_facts import PauseMode

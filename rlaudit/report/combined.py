@@ -23,7 +23,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.diagnosis import Source
 from rlaudit.report.parts.inspection import Versions
 from rlaudit.report.read_report import read_report
-from rlaudit.severity import FailFor
+from rlaudit.severity import Threshold
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -71,11 +71,8 @@ SPEAKS_OF: Mapping[str, frozenset[Layer]] = {
 }
 
 
-def combined(sources: Sequence[FinishedDocument], fails: bool, fail_for: FailFor = FailFor.STATE) -> "Report":
-    """Return the report of `rlaudit diagnose`.
-
-    fails: whether a mismatch makes the exit code 1. fail_for: what counts as one.
-    """
+def combined(sources: Sequence[FinishedDocument], threshold: Threshold) -> "Report":
+    """Return the report of `rlaudit diagnose`."""
     layers: list[Judgement] = []
     for layer in Layer:
         judged = _layer(layer, sources)
@@ -90,7 +87,7 @@ def combined(sources: Sequence[FinishedDocument], fails: bool, fail_for: FailFor
     diagnosis: Report = {
         **new_report(
             "diagnose",
-            exit_code_of(counted(layers, move, fail_for), bool(unfinished), fails),
+            exit_code_of(counted(layers, move, threshold.fail_for), bool(unfinished), threshold.fails),
             layers=layers,
             not_seen=_not_seen(sources, unfinished),
         ),

@@ -13,7 +13,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Alignment, DataShare, Fault, MisalignedSequence, Semantics, SemanticTest
 from rlaudit.report.parts.comparison import Compared as ReportedTable
 from rlaudit.report.parts.comparison import Faults as ReportedFaults
-from rlaudit.severity import FailFor
+from rlaudit.severity import Threshold
 from rlaudit.tokens.fault import Met
 
 if TYPE_CHECKING:
@@ -23,16 +23,12 @@ SHOWN_SEQUENCES = 20
 
 
 def document_of(
-    comparer: Comparer,
-    fails: bool,
-    allow_partial: bool,
-    requires_match: bool = False,
-    fail_for: FailFor = FailFor.STATE,
+    comparer: Comparer, threshold: Threshold, allow_partial: bool, requires_match: bool = False
 ) -> "Report":
     """Return the report of all that was compared. The table that runs today is shown, and not judged.
 
-    fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out. requires_match:
-    whether 3 is the exit code if nothing was found in a layer that does not match. fail_for: what counts.
+    allow_partial: whether faults may be left out. requires_match: whether 3 is the exit code if nothing was found in a
+    layer that does not match.
     """
     compared, assumed = comparer.compared, dict.fromkeys(comparer.assumed)
     layers = worst_layers([(_name(table), table.comparison.layers) for table in compared if not table.is_before])
@@ -43,7 +39,7 @@ def document_of(
     report: Report = {
         **new_report(
             "compare",
-            exit_code_of(counted(layers, move, fail_for), unfinished, fails, requires_match),
+            exit_code_of(counted(layers, move, threshold.fail_for), unfinished, threshold.fails, requires_match),
             layers=layers,
             not_seen=list(dict.fromkeys([*assumed, *_not_seen(compared, allow_partial)])),
         ),

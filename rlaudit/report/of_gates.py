@@ -1,12 +1,10 @@
 """The report of a log and its gates; its part is under the key `gates`."""
 
-import math
 from typing import TYPE_CHECKING
 
-from rlaudit.curves.gate import Watched
 from rlaudit.curves.gated_log import GatedLog
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.gates import HeldGate, HeldLog
+from rlaudit.report.parts.gates import HeldLog
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -24,7 +22,7 @@ ENDED = "the log was read once"
 
 def document_of(log: GatedLog, fail: bool) -> "Report":
     """Return the report of `rlaudit curves LOG --gate`. fail: whether a raised gate makes the exit code 1."""
-    raised = any(gate.alarm is not None for gate in log.watched)
+    raised = any(gate.alarm_step is not None for gate in log.held)
     code = 3 if log.unknown and not raised else int(fail and raised)
     return {
         **new_report("curves", code, not_seen=_not_seen(log)),
@@ -33,7 +31,7 @@ def document_of(log: GatedLog, fail: bool) -> "Report":
             what=log.what,
             alpha=log.alpha,
             ended=ENDED,
-            gates=[_gate(log, gate) for gate in log.watched],
+            gates=log.held,
             method=[
                 "while a step is as likely within its gate as beyond, any alarm ever has a probability of "
                 f"{log.alpha:g} at most",
@@ -41,27 +39,6 @@ def document_of(log: GatedLog, fail: bool) -> "Report":
             ],
         ),
     }
-
-
-def _gate(log: GatedLog, gate: Watched) -> HeldGate:
-    steps = list(gate.values)
-    last = gate.values[steps[-1]] if steps else None
-    return HeldGate(
-        gate=str(gate.gate),
-        metric=gate.key,
-        canonical=log.keys[gate.key],
-        limit=gate.gate.limit,
-        steps=len(steps),
-        first_step=steps[0] if steps else None,
-        last_step=steps[-1] if steps else None,
-        steps_beyond=gate.steps_beyond,
-        last_value=None if last is None or math.isnan(last) else last,
-        evidence=gate.evidence,
-        alarm_evidence=1.0 / gate.level,
-        alarm_step=gate.alarm,
-        since_step=gate.since,
-        because=gate.in_words(),
-    )
 
 
 def _not_seen(log: GatedLog) -> list[str]:

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rlaudit.diagnosis.updates.continuity import Continuity, judge_continuity
+from rlaudit.diagnosis.updates.lag import LagGroup, lag_groups
+from rlaudit.diagnosis.updates.parts import Parts, judge_parts
+from rlaudit.diagnosis.updates.requests import RequestCount, count_requests
+from rlaudit.diagnosis.updates.staleness import Staleness, judge_staleness
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
-from rlaudit.laboratory.studies.updates.continuity import Continuity, judge_continuity
-from rlaudit.laboratory.studies.updates.lag import LagGroup, lag_groups
-from rlaudit.laboratory.studies.updates.parts import Parts, judge_parts, read_parts
+from rlaudit.laboratory.studies.updates.parts_read import read_parts
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
-from rlaudit.laboratory.studies.updates.requests import RequestCount, count_requests
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, fit_margin
-from rlaudit.laboratory.studies.updates.staleness import Staleness, judge_staleness
 from rlaudit.laboratory.weight_path import MERGED
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 
+from rlaudit.diagnosis.updates.judge import JudgedCase
+from rlaudit.diagnosis.updates.parts import Parts
+from rlaudit.diagnosis.updates.requests import RequestCount
+from rlaudit.diagnosis.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, SEQUENCES, CaseKind
-from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.parts import HEAD, Parts
-from rlaudit.laboratory.studies.updates.requests import RequestCount
-from rlaudit.laboratory.studies.updates.staleness import Staleness
+from rlaudit.laboratory.studies.updates.parts_read import HEAD
 from rlaudit.laboratory.weight_path import ADAPTER
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast

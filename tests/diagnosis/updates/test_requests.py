@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from flights import flight
 
-from rlaudit.laboratory.studies.updates.requests import count_requests
+from rlaudit.diagnosis.updates.requests import count_requests
 
 
 def test_every_way_to_end_is_counted_once() -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 from flights import ScoredFlights, run_of
 
+from rlaudit.diagnosis.updates.parts import judge_parts
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER
-from rlaudit.laboratory.studies.updates.parts import HEAD, judge_parts, read_parts
+from rlaudit.laboratory.studies.updates.parts_read import HEAD, read_parts
 from rlaudit.laboratory.studies.updates.records import ReadBack
 from rlaudit.layers import Verdict
 

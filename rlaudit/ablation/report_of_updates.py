@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.diagnosis.updates.findings import UpdateFinding, findings_of, sequences_to_use
+from rlaudit.diagnosis.updates.judge import JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, SEQUENCES, CaseKind
-from rlaudit.laboratory.studies.updates.findings import UpdateFinding, findings_of, sequences_to_use
-from rlaudit.laboratory.studies.updates.judge import JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.inspection import Finding, Location
-from rlaudit.report.parts.run import Cost
 from rlaudit.report.parts.weight_updates import UpdateCase, WeightUpdates
 from rlaudit.severity import Severity
 
@@ -40,13 +39,7 @@ def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bo
             to_use=sequences_to_use(cases),
             equivalence_margin=run.recipe.equivalence_margin,
             dtype=run.recipe.dtype,
-            cost=Cost(
-                seconds=run.bookkeeping.seconds,
-                cells_run=run.bookkeeping.cells_run,
-                cells_kept=run.bookkeeping.cells_kept,
-                damaged=run.bookkeeping.damaged,
-                peak_memory_mib=run.bookkeeping.peak_memory_mib,
-            ),
+            cost=run.bookkeeping.cost,
             provenance=run.setup.provenance(),
         ),
     }

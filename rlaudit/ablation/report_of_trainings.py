@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.documents.curves import curves_of
-from rlaudit.laboratory.studies.canary.judge import (
+from rlaudit.diagnosis.canary import (
     CLIP_RATE,
     ENTROPY,
     IN_FLIGHT,
@@ -21,9 +20,9 @@ from rlaudit.laboratory.studies.canary.run import FinishedCanary
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words, loading_path
 from rlaudit.layers import Layer, untested
 from rlaudit.report.new_report import new_report
+from rlaudit.report.of_curves import curves_of
 from rlaudit.report.parts.canary import Canary, CanaryArm, CanaryLevels
 from rlaudit.report.parts.curves import Curves
-from rlaudit.report.parts.run import Cost
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -62,7 +61,7 @@ def document_of(run: FinishedCanary, *, fails: bool) -> "Report":
             alpha=recipe.alpha,
             arms=[_arm(arm, place, _transport(run, arm)) for place, arm in enumerate(arms)],
             claims=claims,
-            cost=_cost(run),
+            cost=run.bookkeeping.cost,
             provenance=run.setup.provenance(),
         ),
     }
@@ -141,14 +140,3 @@ def _mean_lag(arm: JudgedArm) -> float | None:
     """Return the mean over seeds and steps; None if a seed did not log it."""
     lags = [float(values.mean()) for values in arm.series(LAG)]
     return sum(lags) / len(lags) if lags else None
-
-
-def _cost(run: FinishedCanary) -> Cost:
-    books = run.bookkeeping
-    return Cost(
-        seconds=books.seconds,
-        cells_run=books.cells_run,
-        cells_kept=books.cells_kept,
-        damaged=books.damaged,
-        peak_memory_mib=books.peak_memory_mib,
-    )

@@ -6,20 +6,21 @@ release lacks. Not covered: what is in neither recording, and names that are mad
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from rlaudit.audit.audit import Audit, Side, as_json
 from rlaudit.configs.recorded_source import RecordedSource
-from rlaudit.documents.setting_rows import NAMED_BY_EVERY_DIALECT
 from rlaudit.layers import Layer
 from rlaudit.recorder.shipped.rlaudit_redaction import HASHED
-from rlaudit.report.parts.diagnosis import Difference, Kind
+from rlaudit.settings.rollout_config import NAMED_BY_EVERY_DIALECT
 from rlaudit.settings.trainer_facts import OF_UPDATES
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import resolution_rules
 
+Kind = Literal["release", "configuration", "environment", "sampling", "update"]
 KINDS: tuple[Kind, ...] = ("release", "configuration", "environment", "sampling", "update")
 # Packages that come first: what generates, what computes, what trains.
 _FIRST = ("vllm", "torch", "transformers")
@@ -35,6 +36,24 @@ _OF_THE_DISTRIBUTION = frozenset({
     *NEUTRAL_SAMPLING, "logit_bias", "allowed_token_ids", "bad_words", "min_tokens", "logits_processors",
 })  # fmt: skip
 _ORDER = (*Layer, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """What two trainings do not have in common. old, new: what ran; old_written, new_written: what was requested.
+
+    Values are JSON data; {"unknown": reason} if they are not known, {"absent": reason} if a release has no such thing.
+    layer: the one that it matters for, if it is known to matter. why: in one clause, "" otherwise.
+    """
+
+    kind: Kind
+    name: str
+    layer: Layer | None
+    old: Any
+    new: Any
+    old_written: Any
+    new_written: Any
+    why: str
 
 
 def differences(old: RecordedSource, new: RecordedSource, audit: Audit) -> list[Difference]:

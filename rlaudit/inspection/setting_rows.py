@@ -8,14 +8,11 @@ from rlaudit.audit.audit import Audit, Side, as_json
 from rlaudit.inspection.inspect import shown_path
 from rlaudit.report.parts.inspection import Group, Location
 from rlaudit.report.parts.inspection import Setting as ReportedSetting
-from rlaudit.settings.rollout_config import Origin, Setting
+from rlaudit.settings.rollout_config import NAMED_BY_EVERY_DIALECT, Origin, Setting
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.removed import removed
 from rlaudit.vllm.resolve import resolution_rules
-
-# Every dialect names the model in a place of its own; vLLM's default model is no choice of a user.
-NAMED_BY_EVERY_DIALECT = ("model", "tokenizer", "served_model_name")
 
 
 def setting_rows(audit: Audit, number: int) -> Iterator[ReportedSetting]:

@@ -3,8 +3,8 @@
 import pytest
 from flights import ScoredFlights, run_of
 
+from rlaudit.diagnosis.updates.continuity import judge_continuity
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
-from rlaudit.laboratory.studies.updates.continuity import judge_continuity
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
 

@@ -1,1 +1,0 @@
-"""From a judgement to the report of its command: one file for each kind of report."""

@@ -64,7 +64,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         pinned = before.newest is not None and before.newest.is_devrelease
         today = before.oldest if pinned else f"before {before.newest}"
-        name = audit.config.framework
+        name = audit.config.framework.replace("_", "-")
         message = (
             f"{name} is {today} with vLLM {audit.before.version} ({before.until}); vLLM {audit.after.version} needs "
             f"{name} {after.oldest} or later ({after.because}). Move both together, and read what {name} changes."

@@ -9,17 +9,23 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+from rlaudit.attribution.attribute import all_causes
 from rlaudit.diagnosis.effect import FORMER_WORDS
 
 ROOT = Path(__file__).parents[1]
 VAGUE = re.compile(r"\b(nobody|somebody|anybody|whoever|whatever)\b", re.IGNORECASE)
 # A court of law, a workshop and a purse: each word has to be learned before a verdict can be read.
 UNPLAIN = re.compile(
-    r"convict|acquit|refut|honest|\b(engaged|floors?|excess(es)?|mend(s|ed|ing)?|asked for|of its own)\b", re.IGNORECASE
+    r"convict|acquit|refut|honest|\b(engaged|floors?|excess(es)?|mend(s|ed|ing)?|asked for|of (its|their|your) own)\b",
+    re.IGNORECASE,
 )
 COURT = re.compile(r"convict|acquit|refut|honest", re.IGNORECASE)
 # `explain` prints the docstrings of the files in these folders, and --help those of commands.
 EXPLAINED = {"causes", "metrics", "rules", "laboratory/factors"}
+# Of a sentence that is read once.
+MOST_WORDS = 25
 # A field of report.json.
 SCHEMA = {"rlaudit/report/parts/comparison.py": {"convicts"}}
 # Percentages are written `12 %`: the answer has its own form so far.
@@ -88,6 +94,13 @@ def test_no_name_in_the_code_is_of_a_court() -> None:
                 continue
             found += [f"{place}:{node.lineno}: {name}" for name in names if COURT.search(name)]
     assert found == []
+
+
+@pytest.mark.parametrize("name", all_causes())
+def test_a_cause_says_what_it_is_when_it_is_wrong_and_what_to_do_in_short_sentences(name: str) -> None:
+    cause = all_causes()[name]
+    for text in (cause.title, cause.falsifier, cause.next, *(rival.tells for rival in cause.rivals)):
+        assert max(len(sentence.split()) for sentence in text.split(". ")) <= MOST_WORDS, text
 
 
 def test_percentages_have_one_form() -> None:

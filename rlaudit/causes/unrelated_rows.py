@@ -22,6 +22,6 @@ CAUSE = Cause(
     least=OF_AGREEMENT,
     signature=partial(alignment_signature, kind=Misalignment.UNRELATED),
     falsifier="the token ids are the same on both sides, and each row has the right id",
-    next="compare the token ids of both sides: if they are equal, rows were swapped with rows that are not in this log "
-    "(join both sides by id); if not, text was tokenised again (return_token_ids)",
+    next="compare the token ids of both sides. If they are equal, join both sides by id: rows were swapped with rows "
+    "that are not in this log. If not, text was tokenised again: pass token ids (return_token_ids)",
 )

@@ -54,7 +54,7 @@ def compare(
         typer.Argument(
             parser=log_path,
             metavar="TRAINER",
-            help="The trainer's logprobs of the same tokens (trainer_logprob), as a table of their own.",
+            help="The trainer's logprobs of the same tokens (trainer_logprob), in a separate table.",
         ),
     ] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature of the rollouts.")] = None,
@@ -82,7 +82,7 @@ def compare(
         typer.Option(
             parser=log_path,
             metavar="TRAINER",
-            help="The trainer's logprobs for --before, where they are a table of their own.",
+            help="The trainer's logprobs for --before, if they are in a separate table.",
         ),
     ] = None,
     columns: Annotated[

@@ -91,7 +91,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--python", action="append", default=[], metavar="PATH",
         help="an interpreter in whose environment the framework is installed; it is not run")  # fmt: skip
     add("--dialect", action="append", default=[], type=Path, metavar="FILE",
-        help="a YAML file that declares a framework of your own, repeatable (rlaudit explain dialects)")  # fmt: skip
+        help="a YAML file that declares your framework, repeatable (rlaudit explain dialects)")  # fmt: skip
     add("--select", action="append", default=[], metavar="RULE|LAYER", help="run only these, repeatable")
     add("--ignore", action="append", default=[], metavar="RULE|LAYER", help="do not run these, repeatable")
     add("--fail-on", choices=FAIL_ON, help="the severity from which findings exit with 1 (error)")

@@ -82,7 +82,7 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     return Conclusion(
         cause,
         f"the sampler is {sharper} than {whose}: two samples of a prompt agree {more_often(side.excess)} than they "
-        f"should, as under {like} ({_size(side)}){but}",
+        f"should. {like.capitalize()} does that ({_size(side)}){but}",
         "new samples of one prompt agree as often as they should",
         step,
     )

@@ -34,7 +34,7 @@ def unread_trainers(recording: Recording) -> Iterator[str]:
         functions = [target for target in FUNCTIONS if target.partition(".")[0] in packages]
         imported = [target for target in functions if target in hooked]
         if not functions:
-            why = "it makes them in no function of their own"
+            why = "it makes them in no separate function"
         elif imported:
             why = f"{' and '.join(imported)} was not called with a recorded completion"
         else:

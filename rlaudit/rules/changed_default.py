@@ -2,7 +2,7 @@
 
 What changed
     What the message lists: declared defaults of engine arguments, values that vLLM decides at start-up, and variables
-    that choose kernels. Defaults with a rule of their own (prefix caching, async scheduling, seed, ...) are not
+    that choose kernels. Defaults with a separate rule (prefix caching, async scheduling, seed, ...) are not
     repeated.
 
 Why it matters

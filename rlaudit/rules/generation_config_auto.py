@@ -24,7 +24,7 @@ Example
 
 Safe to ignore when
     Every request carries temperature, top_p, top_k, min_p and the penalties, or rollouts are made in-process with
-    SamplingParams of their own, or the model has no generation_config.json.
+    separate SamplingParams, or the model has no generation_config.json.
 
 How to confirm
     vLLM logs at start that default sampling parameters have been overridden by the model's generation_config.json.

@@ -20,7 +20,7 @@ Example
         trainer: {seeds_replicas: true}
 
 Safe to ignore when
-    a prompt's samples all go to one replica, or requests carry seeds of their own.
+    a prompt's samples all go to one replica, or requests carry their seeds.
 
 How to confirm
     Send one prompt at T=1 to two replicas that just started and compare the tokens.

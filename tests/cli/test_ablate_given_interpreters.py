@@ -148,7 +148,7 @@ def test_a_box_that_does_not_hold_the_run_s_folder_is_refused_and_the_mount_is_w
         pytest.skip("this machine lets nobody make a namespace of mounts")
     run = laboratory.ablate(laboratory.recipe(ONE), *given.options(V1, front=box))
     assert run.exit_code == 2
-    assert f"does not see {hidden}" in run.stderr
+    assert f"cannot see {hidden}" in run.stderr
     assert f"-v {hidden}:{hidden}" in run.stderr
     assert f"--bind {hidden}" in run.stderr
 

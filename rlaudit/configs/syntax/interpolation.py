@@ -206,8 +206,8 @@ def _worked_out(name: str, arguments: Sequence[Any]) -> Any:
         return not arguments[0] if is_switch else Unknown("${not:...} of what is no switch")
     are_numbers = all(isinstance(number, int | float) and not isinstance(number, bool) for number in arguments)
     if not arguments or not are_numbers:
-        return Unknown(f"${{{name}:...}} of what is no number")
+        return Unknown(f"${{{name}:...}} needs numbers")
     try:
         return _OF_NUMBERS[name](arguments)
     except (ZeroDivisionError, OverflowError):
-        return Unknown(f"${{{name}:...}} of these numbers is none")
+        return Unknown(f"${{{name}:...}} cannot be computed from these numbers")

@@ -104,7 +104,7 @@ def _require_build(package: Package, interpreter: Interpreter, wanted: Build | N
 
 
 def _out_of_sight(name: str, paths: Sequence[str]) -> str:
-    return f"{name} does not see {' and '.join(paths)}, which it must find there as they are here"
+    return f"{name} cannot see {' and '.join(paths)}: mount them at the same paths"
 
 
 def _mounts(paths: Sequence[str]) -> str:
@@ -122,4 +122,4 @@ def _left_out(interpreter: Interpreter) -> str | None:
     """Return the note on variables that the command sets and an arm does not get, as no recipe declares them."""
     if not interpreter.dropped:
         return None
-    return f"Left out, as no recipe declares it, is what the command sets: {', '.join(sorted(interpreter.dropped))}."
+    return f"No arm gets what only the command sets and no recipe declares: {', '.join(sorted(interpreter.dropped))}."

@@ -20,7 +20,7 @@ def apply(view: Resolution) -> Resolved | None:
             Unknown(f"one process or several: {ranks.reason}", hangs_on=ranks.fact), "by the number of ranks"
         )
     if view.machine.platform == "cpu" and (view.since("0.20.0") or not view.since("0.9.1")):
-        return Resolved("mp", "a CPU runs its workers in processes of their own")
+        return Resolved("mp", "a CPU runs its workers in separate processes")
     if ranks == 1:
         return Resolved("uni", "one rank")
     if view.config.placed_by_ray:

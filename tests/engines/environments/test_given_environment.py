@@ -89,7 +89,7 @@ def test_folders_that_it_does_not_see_are_named_with_the_mounts_that_show_them(t
     tells(ENGINE, torch_cuda="12.8", out_of_sight=("/runs/one", "/models/two"))
     with pytest.raises(UsageError) as raised:
         given_environment(VLLM.package, COMMAND, folder=Path("/runs/one"))
-    assert "does not see /runs/one and /models/two" in raised.value.message
+    assert "cannot see /runs/one and /models/two" in raised.value.message
     assert "docker run -v /runs/one:/runs/one -v /models/two:/models/two" in str(raised.value.hint)
     assert "--bind /runs/one,/models/two" in str(raised.value.hint)
 

@@ -112,4 +112,4 @@ def _engine(side: Side, path: WeightPath | None, mode: PauseMode, cleared: Seque
 
 def _in_words(protocol: Protocol) -> str:
     cleared = "cleared" if protocol.cleared else "not cleared"
-    return f"pause {protocol.mode}, prefix cache {cleared}, loaded by {protocol.path or 'a method of their own'}"
+    return f"pause {protocol.mode}, prefix cache {cleared}, loaded by {protocol.path or 'another method'}"

@@ -63,7 +63,7 @@ class EngineToUpdate(Keys):
     )
     adapters: list[AdapterWay] = Field(
         default_factory=list,
-        description="Also, in an engine of their own: a LoRA adapter after another. Each has a new name and number; a "
+        description="Also, in another engine: a LoRA adapter after another. Each has a new name and number; a "
         "new number under one name; or one name and number, loaded again in place or not (same).",
     )
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the recipe's.")
@@ -82,7 +82,7 @@ class WeightUpdates(Keys):
     perturbation: float = Field(
         0.02, gt=0, lt=1, description="Step between two versions: normal noise, as a share of each tensor's rms."
     )
-    checkpoint: str | None = Field(None, description="A checkpoint of your own as the next version, instead of noise.")
+    checkpoint: str | None = Field(None, description="Your checkpoint as the next version, instead of noise.")
     flight_tokens: int = Field(12, ge=6, description="Length of the completions that an update meets in flight.")
     after_tokens: int = Field(8, ge=2, description="Length of the completions before and after an update.")
     samples: int = Field(2, ge=1, description="Completions per prompt in the runs that are compared.")

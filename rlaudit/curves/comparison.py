@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.curves.curve import Curve, Run
-from rlaudit.curves.logged_metric import LoggedMetric
+from rlaudit.curves.logged_metric import Group
 from rlaudit.curves.pairing import Pair, pair_up
 from rlaudit.curves.separation import LONGEST, SHORTEST, Separation, separate, separates_from_constant
 
@@ -18,8 +18,8 @@ BEGINNING = 0.1
 # Below which there is only rounding, by metric: engines that round differently are not apart. float32 on both sides
 # leaves a k3 of 1e-13 to 6e-12 nats (measured on 2026-11-22, 0.8.5 and 0.18.1 on a CPU).
 ROUNDING = {"k3": 1e-8}
-
-
+# Points of each curve that are kept, enough to draw it.
+KEPT_POINTS = 100
 # Steps without a number at the end of a run that are no accident.
 FEWEST_LOST = 2
 
@@ -32,43 +32,53 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
-class Points:
-    """What was compared."""
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Which steps were compared."""
 
-    steps: NDArray[np.int64]
-    # Means over each side's seeds.
-    reference: Floats
-    candidate: Floats
-    # How many logged steps a point is the mean of.
-    averaged: int
+    first: int
+    last: int
+    count: int
 
 
-@dataclass(frozen=True)
-class MetricResult:
-    """The outcome of a metric."""
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One step of both curves, with the reference's band."""
+
+    step: int
+    reference: float
+    candidate: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveMetric:
+    """One metric of both runs, and whether it separated."""
 
     name: str
-    pair: Pair | None
+    candidate_name: str | None
+    canonical: str | None
+    group: Group | None
+    framework: str | None
+    definition: str | None
+    clipping: str | None
+    trainer_logprobs: str | None
     outcome: Outcome
-    # How the outcome came about, in a sentence.
     because: str
-    # Steps.
-    detected: int | None = None
-    onset: int | None = None
-    reference_level: float | None = None
-    candidate_level: float | None = None
-    # None if nothing could be compared.
-    points: Points | None = None
-    # None for a constant reference as well.
-    separation: Separation | None = None
-    # What else was seen.
-    notes: tuple[str, ...] = ()
-
-    @property
-    def metric(self) -> LoggedMetric | None:
-        """What is known of the metric's name."""
-        return None if self.pair is None else self.pair.metric
+    detected_step: int | None
+    onset_step: int | None
+    reference_level: float | None
+    candidate_level: float | None
+    steps: Steps | None
+    averaged_steps: int | None
+    statistic: float | None
+    threshold: float | None
+    noise_ratio: float | None
+    resolution: float | None
+    logarithm: bool | None
+    notes: Sequence[str]
+    points: Sequence[Point]
 
 
 @dataclass(frozen=True)
@@ -77,7 +87,7 @@ class Comparison:
 
     references: tuple[Run, ...]
     candidates: tuple[Run, ...]
-    results: tuple[MetricResult, ...]
+    results: tuple[CurveMetric, ...]
     left: tuple[str, ...]
     alpha: float
 
@@ -99,18 +109,48 @@ def compare(
     pairing = pair_up(references, candidates[0], wanted)
     share = alpha / max(len(pairing.pairs), 1)
     results = [
-        _broken_down(_result(pair, references, candidates, share, seed), references, candidates)
+        _broken_down(_result(pair, references, candidates, share, seed), pair, references, candidates)
         for pair in pairing.pairs
     ]
-    results += [MetricResult(name, None, Outcome.UNKNOWN, why) for name, why in pairing.unknown]
+    results += [undecided(name, None, why) for name, why in pairing.unknown]
     return Comparison(tuple(references), tuple(candidates), tuple(results), pairing.left, alpha)
 
 
-def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], alpha: float, seed: int) -> MetricResult:
-    name = pair.reference_key
+def undecided(name: str, pair: Pair | None, because: str) -> CurveMetric:
+    """Return the metric before anything of it is compared. pair: None if the candidate has none of the name."""
+    metric = None if pair is None else pair.metric
+    return CurveMetric(
+        name=name,
+        candidate_name=None if pair is None else pair.candidate_key,
+        canonical=None if metric is None else metric.canonical,
+        group=None if metric is None else metric.group,
+        framework=None if metric is None else metric.framework,
+        definition=None if metric is None else metric.definition,
+        clipping=None if metric is None else metric.clip,
+        trainer_logprobs=(metric.weights.value or None) if metric else None,
+        outcome=Outcome.UNKNOWN,
+        because=because,
+        detected_step=None,
+        onset_step=None,
+        reference_level=None,
+        candidate_level=None,
+        steps=None,
+        averaged_steps=None,
+        statistic=None,
+        threshold=None,
+        noise_ratio=None,
+        resolution=None,
+        logarithm=None,
+        notes=(),
+        points=(),
+    )
+
+
+def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], alpha: float, seed: int) -> CurveMetric:
     without = [run.name for run in candidates if pair.candidate_key not in run.curves]
+    result = undecided(pair.reference_key, pair, f"not in {', '.join(without)}")
     if without:
-        return MetricResult(name, pair, Outcome.UNKNOWN, f"not in {', '.join(without)}")
+        return result
     curves = [run.curves[pair.reference_key] for run in references]
     theirs = [run.curves[pair.candidate_key] for run in candidates]
     notes = tuple(dict.fromkeys(note for curve in theirs for note in _missing_notes(curves, curve)))
@@ -119,7 +159,7 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
         steps = np.intersect1d(steps, curve.steps, assume_unique=True)
     if len(steps) < SHORTEST:
         why = f"{len(steps)} steps are in all runs, at least {SHORTEST} are needed"
-        return MetricResult(name, pair, Outcome.UNKNOWN, why, notes=notes)
+        return replace(result, because=why, notes=notes)
     averaged = -(-len(steps) // LONGEST)
     reference_RN = np.stack([_averaged(_at(curve, steps), averaged) for curve in curves])
     candidate_CN = np.stack([_averaged(_at(curve, steps), averaged) for curve in theirs])
@@ -127,53 +167,81 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     if min(reference_RN.min(), candidate_CN.min()) < rounding:
         reference_RN, candidate_CN = np.maximum(reference_RN, rounding), np.maximum(candidate_CN, rounding)
         notes += (f"what is below {rounding:g} is rounding, and counts as {rounding:g}",)
-    candidate_N = candidate_CN.mean(axis=0)
+    # Means over each side's seeds.
+    reference_N, candidate_N = reference_RN.mean(axis=0), candidate_CN.mean(axis=0)
     # A group of steps is complete at its last step.
     ends = steps[averaged - 1 :: averaged][: len(candidate_N)]
-    points = Points(ends, reference_RN.mean(axis=0), candidate_N, averaged)
+    result = replace(
+        result,
+        steps=Steps(first=int(ends[0]), last=int(ends[-1]), count=len(ends)),
+        averaged_steps=averaged,
+        notes=notes,
+        points=_points(ends, reference_N, candidate_N),
+    )
     if np.ptp(reference_RN) <= 1e-12 * np.abs(reference_RN).max():
-        return _against_constant(pair, points, reference_RN, candidate_CN, alpha, notes)
+        return _against_constant(result, ends, reference_RN, candidate_CN, alpha)
     from_zero = bool(steps[0] <= BEGINNING * steps[-1])
     try:
         separation = separate(reference_RN, candidate_CN, alpha, from_zero, np.random.default_rng(seed))
     except ValueError as error:
-        return MetricResult(name, pair, Outcome.UNKNOWN, str(error), points=points, notes=notes)
+        return replace(result, because=str(error))
     if separation.noise_ratio > 2:
         notes += (f"its noise from step to step is {separation.noise_ratio:.1f} times the reference's",)
+    result = replace(
+        result,
+        statistic=separation.statistic,
+        threshold=separation.threshold,
+        noise_ratio=separation.noise_ratio,
+        resolution=separation.resolution,
+        logarithm=separation.in_logs,
+        notes=notes,
+        points=_points(ends, reference_N, candidate_N, separation),
+    )
     if separation.detected is None or separation.onset is None:
         unseen = f"{'of a factor ' * separation.in_logs}below {separation.resolution:.2g}"
         because = (
             f"the largest statistic is {separation.statistic:.1f}, a curve without a change stays below "
             f"{separation.threshold:.1f}; a lasting difference {unseen} would not be seen"
         )
-        return MetricResult(
-            name, pair, Outcome.NOT_SEPARATED, because, points=points, separation=separation, notes=notes
-        )
+        return replace(result, outcome=Outcome.NOT_SEPARATED, because=because)
     window = slice(separation.onset, separation.detected + 1)
     if separation.last_statistic < separation.threshold / 2:
         notes += ("at the end of the curve it is inside the band again",)
-    return MetricResult(
-        name,
-        pair,
-        Outcome.SEPARATED,
-        f"the statistic passes {separation.threshold:.1f} at step {ends[separation.detected]}",
-        detected=int(ends[separation.detected]),
-        onset=int(ends[separation.onset]),
-        reference_level=float(points.reference[window].mean()),
+    return replace(
+        result,
+        outcome=Outcome.SEPARATED,
+        because=f"the statistic passes {separation.threshold:.1f} at step {ends[separation.detected]}",
+        detected_step=int(ends[separation.detected]),
+        onset_step=int(ends[separation.onset]),
+        reference_level=float(reference_N[window].mean()),
         candidate_level=float(candidate_N[window].mean()),
-        points=points,
-        separation=separation,
         notes=notes,
     )
 
 
-def _broken_down(result: MetricResult, references: Sequence[Run], candidates: Sequence[Run]) -> MetricResult:
+def _points(
+    steps: NDArray[np.int64], reference_N: Floats, candidate_N: Floats, separation: Separation | None = None
+) -> list[Point]:
+    """Return the curves and their band, thinned to what a picture needs."""
+    kept = np.unique(np.linspace(0, len(steps) - 1, min(KEPT_POINTS, len(steps))).astype(int))
+    return [
+        Point(
+            step=int(steps[place]),
+            reference=float(reference_N[place]),
+            candidate=float(candidate_N[place]),
+            low=None if separation is None else float(separation.low_N[place]),
+            high=None if separation is None else float(separation.high_N[place]),
+        )
+        for place in kept.tolist()
+    ]
+
+
+def _broken_down(result: CurveMetric, pair: Pair, references: Sequence[Run], candidates: Sequence[Run]) -> CurveMetric:
     """Return the result; separated, if a candidate that had not separated has no number to its end.
 
     A few steps without a number are a note: the metric may be of no token there.
     """
-    pair = result.pair
-    if pair is None or result.outcome is Outcome.SEPARATED:
+    if result.outcome is Outcome.SEPARATED:
         return result
     curves = [run.curves[pair.reference_key] for run in references]
     for curve in (run.curves[pair.candidate_key] for run in candidates if pair.candidate_key in run.curves):
@@ -188,36 +256,32 @@ def _broken_down(result: MetricResult, references: Sequence[Run], candidates: Se
             result,
             outcome=Outcome.SEPARATED,
             because=f"the candidate is NaN or infinite from step {lost[0]} to its end, the reference is not",
-            detected=lost[0],
-            onset=lost[0],
+            detected_step=lost[0],
+            onset_step=lost[0],
             reference_level=float(after.mean()),
         )
     return result
 
 
 def _against_constant(
-    pair: Pair, points: Points, reference_RN: Floats, candidate_CN: Floats, alpha: float, notes: tuple[str, ...]
-) -> MetricResult:
-    level = float(points.reference[0])
+    result: CurveMetric, steps: NDArray[np.int64], reference_RN: Floats, candidate_CN: Floats, alpha: float
+) -> CurveMetric:
+    candidate_N, level = candidate_CN.mean(axis=0), float(reference_RN.mean(axis=0)[0])
     places = separates_from_constant(reference_RN, candidate_CN, alpha)
     if places is None:
-        differing = int(np.sum(~np.isclose(points.candidate, level, rtol=1e-9, atol=0.0)))
-        outcome = Outcome.UNKNOWN if differing else Outcome.NOT_SEPARATED
+        differing = int(np.sum(~np.isclose(candidate_N, level, rtol=1e-9, atol=0.0)))
         because = f"the reference is {level:g} at every step, the candidate differs at {differing} of them"
-        return MetricResult(pair.reference_key, pair, outcome, because, points=points, notes=notes)
+        return replace(result, outcome=Outcome.UNKNOWN if differing else Outcome.NOT_SEPARATED, because=because)
     detected, first = places
-    return MetricResult(
-        pair.reference_key,
-        pair,
-        Outcome.SEPARATED,
-        f"the reference is {level:g} at every step, so there is no band; the candidate differs from step "
-        f"{points.steps[first]} on, often enough at {points.steps[detected]} (sign test)",
-        detected=int(points.steps[detected]),
-        onset=int(points.steps[first]),
+    return replace(
+        result,
+        outcome=Outcome.SEPARATED,
+        because=f"the reference is {level:g} at every step, so there is no band; the candidate differs from step "
+        f"{steps[first]} on, often enough at {steps[detected]} (sign test)",
+        detected_step=int(steps[detected]),
+        onset_step=int(steps[first]),
         reference_level=level,
-        candidate_level=float(points.candidate[first : detected + 1].mean()),
-        points=points,
-        notes=notes,
+        candidate_level=float(candidate_N[first : detected + 1].mean()),
     )
 
 

@@ -2,8 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rlaudit.errors import UsageError
 from rlaudit.statistics.exceedance import Exceedance
@@ -65,48 +64,73 @@ class HeldGate:
     because: str
 
 
-def held(gate: Gate, key: str, canonical: str, values: Mapping[int, float], level: float) -> HeldGate:
-    """Hold a metric's values, by step in order, against a gate. level: the chance of a false alarm."""
-    test, evidence, alarm, since = Exceedance(), 1.0, None, None
-    beyond: dict[int, bool] = {}
-    for step, value in values.items():
-        beyond[step] = gate.beyond(value)
-        evidence = max(evidence, test.add(beyond[step]))
-        if alarm is None and evidence * level >= 1.0:
-            alarm, since = step, _since(beyond)
-    steps = list(values)
-    last = values[steps[-1]] if steps else math.nan
-    return HeldGate(
-        gate=str(gate),
-        metric=key,
-        canonical=canonical,
-        limit=gate.limit,
-        steps=len(steps),
-        first_step=steps[0] if steps else None,
-        last_step=steps[-1] if steps else None,
-        steps_beyond=sum(beyond.values()),
-        last_value=None if math.isnan(last) else last,
-        evidence=evidence,
-        alarm_evidence=1.0 / level,
-        alarm_step=alarm,
-        since_step=since,
-        because=_in_words(beyond, alarm, since),
-    )
+@dataclass
+class Watched:
+    """A gate over one series."""
 
+    gate: Gate
+    # What the log calls the series.
+    key: str
+    level: float
+    # By step, in order.
+    values: dict[int, float] = field(default_factory=dict)
+    # The step at which there was evidence enough.
+    alarm: int | None = None
+    # The step at which the clearest evidence against the gate begins.
+    since: int | None = None
+    evidence: float = 1.0
+    _test: Exceedance = field(default_factory=Exceedance)
 
-def _in_words(beyond: Mapping[int, bool], alarm: int | None, since: int | None) -> str:
-    """Return the evidence in a sentence."""
-    if alarm is None or since is None:
-        return f"{sum(beyond.values())} of {len(beyond)} steps beyond it: no evidence that it is most of them"
-    from_then = [is_beyond for step, is_beyond in beyond.items() if step >= since]
-    return f"{sum(from_then)} of {len(from_then)} steps from {since} on are beyond it: seen at step {alarm}"
+    def see(self, step: int, value: float) -> bool:
+        """Count a step beyond the last one; return whether it raises the alarm."""
+        if self.values and step <= next(reversed(self.values)):
+            return False
+        self.values[step] = value
+        self.evidence = max(self.evidence, self._test.add(self.gate.beyond(value)))
+        if self.alarm is not None or self.evidence * self.level < 1.0:
+            return False
+        self.alarm, self.since = step, self._since()
+        return True
 
+    @property
+    def steps_beyond(self) -> int:
+        """Steps seen that break the gate."""
+        return sum(self.gate.beyond(value) for value in self.values.values())
 
-def _since(beyond: dict[int, bool]) -> int:
-    """Return the step from which on the surplus of steps beyond the gate is largest."""
-    surplus, most, since = 0, 0, next(reversed(beyond))
-    for step, is_beyond in reversed(beyond.items()):
-        surplus += 1 if is_beyond else -1
-        if surplus >= most:
-            most, since = surplus, step
-    return since
+    def in_words(self) -> str:
+        """Return the evidence so far in a sentence."""
+        if self.alarm is None:
+            return f"{self.steps_beyond} of {len(self.values)} steps beyond it: no evidence that it is most of them"
+        from_then = [value for step, value in self.values.items() if self.since is not None and step >= self.since]
+        beyond = sum(self.gate.beyond(value) for value in from_then)
+        return f"{beyond} of {len(from_then)} steps from {self.since} on are beyond it: seen at step {self.alarm}"
+
+    def held(self, canonical: str) -> HeldGate:
+        """Return what was seen. canonical: rlaudit's name of the metric, or ""."""
+        steps = list(self.values)
+        last = self.values[steps[-1]] if steps else math.nan
+        return HeldGate(
+            gate=str(self.gate),
+            metric=self.key,
+            canonical=canonical,
+            limit=self.gate.limit,
+            steps=len(steps),
+            first_step=steps[0] if steps else None,
+            last_step=steps[-1] if steps else None,
+            steps_beyond=self.steps_beyond,
+            last_value=None if math.isnan(last) else last,
+            evidence=self.evidence,
+            alarm_evidence=1.0 / self.level,
+            alarm_step=self.alarm,
+            since_step=self.since,
+            because=self.in_words(),
+        )
+
+    def _since(self) -> int:
+        """Return the step from which on the surplus of steps beyond the gate is largest."""
+        surplus, most, since = 0, 0, next(reversed(self.values))
+        for step, value in reversed(self.values.items()):
+            surplus += 1 if self.gate.beyond(value) else -1
+            if surplus >= most:
+                most, since = surplus, step
+        return since

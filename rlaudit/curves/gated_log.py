@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.curves.curve import Run, run_of, step_keys
-from rlaudit.curves.gate import Gate, HeldGate, held
+from rlaudit.curves.gate import Gate, HeldGate, Watched
 from rlaudit.curves.metric_names import known_metric
 from rlaudit.curves.open_run import open_run
 from rlaudit.errors import NotFinished
@@ -50,13 +50,13 @@ def hold(name: str, sink: str | None, step_key: str | None, gates: Sequence[Gate
         return GatedLog(name, "", alpha, gates, (), {}, str(error))
     metrics = {key: known_metric(key) for key in series}
     keys = {key: "" if metric is None else metric.canonical for key, metric in metrics.items()}
-    over_series = [
-        held(gate, key, keys[key], series[key], alpha / len(gates) / (number * (number + 1)))
+    held = [
+        _watched(gate, key, series[key], alpha / len(gates) / (number * (number + 1))).held(keys[key])
         for gate in gates
         # The n-th series of a gate has 1 / (n (n + 1)) of the gate's share, as many as there may ever be.
         for number, key in enumerate((key for key in series if gate.metric in (key, keys[key])), 1)
     ]
-    return GatedLog(name, what, alpha, gates, over_series, keys, "")
+    return GatedLog(name, what, alpha, gates, held, keys, "")
 
 
 def _read(name: str, sink: str | None, step_key: str | None) -> tuple[str, Mapping[str, Mapping[int, float]]]:
@@ -77,3 +77,10 @@ def _series(run: Run) -> dict[str, dict[int, float]]:
         values.update(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
         series[key] = dict(sorted(values.items()))
     return series
+
+
+def _watched(gate: Gate, key: str, values: Mapping[int, float], share: float) -> Watched:
+    watched = Watched(gate, key, share)
+    for step, value in values.items():
+        watched.see(step, value)
+    return watched

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rlaudit.curves.comparison import Comparison, MetricResult, Outcome
+from rlaudit.curves.comparison import Comparison, CurveMetric, Outcome
 from rlaudit.curves.logged_metric import Group, Weights
 
 TRAINING = (Group.OBJECTIVE, Group.POLICY, Group.REWARD, Group.LENGTH)
@@ -52,7 +52,7 @@ def order_of(comparison: Comparison) -> Order:
     logprobs, training = _earliest(separated, (Group.LOGPROBS,)), _earliest(separated, TRAINING)
     if not separated:
         return Order(Precedence.NOTHING, "no metric left the noise band of its reference", "", "")
-    if not any(result.metric and result.metric.group is Group.LOGPROBS for result in compared):
+    if not any(result.group is Group.LOGPROBS for result in compared):
         return Order(
             Precedence.UNKNOWN,
             "no metric of the difference between trainer and rollout logprobs could be compared",
@@ -79,7 +79,7 @@ def order_of(comparison: Comparison) -> Order:
     return Order(Precedence.UNDECIDED, "only metrics of no known meaning separated", "", "")
 
 
-def _of_both(logprobs: MetricResult, training: MetricResult) -> Order:
+def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
     because = f"{_when(logprobs)}; {_when(training)}"
     if _before(logprobs, training):
         return Order(
@@ -105,41 +105,40 @@ def _of_both(logprobs: MetricResult, training: MetricResult) -> Order:
     )
 
 
-def _earliest(results: Sequence[MetricResult], groups: Sequence[Group]) -> MetricResult | None:
+def _earliest(results: Sequence[CurveMetric], groups: Sequence[Group]) -> CurveMetric | None:
     of_groups = [
         result
         for result in results
-        if result.metric
-        and result.metric.group in groups
+        if result.group in groups
         # A clip fraction against the rollout's logprobs holds the mismatch itself: it cannot follow or precede it.
-        and (result.metric.group is Group.LOGPROBS or result.metric.weights is Weights.NONE)
+        and (result.group is Group.LOGPROBS or result.trainer_logprobs is None)
     ]
-    return min(of_groups, key=lambda result: (result.detected or 0, result.onset or 0), default=None)
+    return min(of_groups, key=lambda result: (result.detected_step or 0, result.onset_step or 0), default=None)
 
 
-def _before(first: MetricResult, second: MetricResult) -> bool:
+def _before(first: CurveMetric, second: CurveMetric) -> bool:
     """Return whether the first had separated before the second can have begun.
 
     A change that grows begins before the steps that show it most: by as many as these are, and by up to a tenth of the
     run for a ramp that a single step gives away. Before the first update nothing has begun to grow.
     """
-    if first.detected is None or second.onset is None or second.detected is None:
+    if first.detected_step is None or second.onset_step is None or second.detected_step is None:
         return False
-    run = 0 if second.points is None else int(second.points.steps[-1] - second.points.steps[0])
-    at_once = first.onset is not None and first.onset <= LAST_STEP_BEFORE_UPDATES
-    earlier = 0 if at_once else max(second.detected - second.onset, run // 10)
-    return first.detected < second.onset - earlier
+    run = 0 if second.steps is None else second.steps.last - second.steps.first
+    at_once = first.onset_step is not None and first.onset_step <= LAST_STEP_BEFORE_UPDATES
+    earlier = 0 if at_once else max(second.detected_step - second.onset_step, run // 10)
+    return first.detected_step < second.onset_step - earlier
 
 
-def _when(result: MetricResult) -> str:
-    return f"{result.name} separated at step {result.detected}, having begun about step {result.onset}"
+def _when(result: CurveMetric) -> str:
+    return f"{result.name} separated at step {result.detected_step}, having begun about step {result.onset_step}"
 
 
-def _reading(result: MetricResult) -> str:
+def _reading(result: CurveMetric) -> str:
     """Return what weighs for or against the backend in this metric."""
-    if result.onset is not None and result.onset <= LAST_STEP_BEFORE_UPDATES:
+    if result.onset_step is not None and result.onset_step <= LAST_STEP_BEFORE_UPDATES:
         return "It differs from the first step on, before any update could have caused it."
-    if result.metric and result.metric.weights is Weights.CURRENT:
+    if result.trainer_logprobs == Weights.CURRENT:
         return "The metric has the current policy in it, so staleness or larger updates may be the cause as well."
     return ""
 
@@ -148,8 +147,8 @@ def _switch_on(comparison: Comparison) -> str:
     frameworks = {
         name
         for result in comparison.results
-        if result.metric
-        for name in result.metric.framework.replace(" ", "").split(",")
+        if result.framework
+        for name in result.framework.replace(" ", "").split(",")
     }
     settings = [f"{name}: {how}" for name, how in SWITCH_ON.items() if name in frameworks]
     return "log one: " + ("; ".join(settings) or "the mean of |trainer - rollout| per token is enough")

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.curves.comparison import Comparison, MetricResult, Outcome, compare
+from rlaudit.curves.comparison import Comparison, CurveMetric, Outcome, compare
 from rlaudit.curves.curve import Run
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, Claim, TrainingArm
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, FinishedTraining
@@ -42,15 +42,15 @@ class JudgedArm:
         return tuple(training.curves for training in self.trainings if training.curves is not None)
 
     @property
-    def results(self) -> dict[str, MetricResult]:
+    def results(self) -> dict[str, CurveMetric]:
         """The result of each metric, by key."""
         return {} if self.comparison is None else {result.name: result for result in self.comparison.results}
 
     @property
-    def separated(self) -> list[MetricResult]:
+    def separated(self) -> list[CurveMetric]:
         """The metrics that left the band, earliest first."""
         results = [result for result in self.results.values() if result.outcome is Outcome.SEPARATED]
-        return sorted(results, key=lambda result: result.detected or 0)
+        return sorted(results, key=lambda result: result.detected_step or 0)
 
     def series(self, key: str) -> list[Floats]:
         """Return a curve's values, seed by seed; [] if a seed did not log it."""
@@ -103,7 +103,7 @@ def judge_claims(recipe: CanaryRecipe, arms: Sequence[JudgedArm]) -> list[Canary
     return claims
 
 
-def _decisive(claim: Claim, arm: JudgedArm) -> MetricResult | None:
+def _decisive(claim: Claim, arm: JudgedArm) -> CurveMetric | None:
     """Return the result that decides the claim: if it is about any metric, the first that separated."""
     if claim.metric != ANY:
         return arm.results.get(claim.metric)
@@ -111,7 +111,7 @@ def _decisive(claim: Claim, arm: JudgedArm) -> MetricResult | None:
     return next(iter([*arm.separated, *decided]), None)
 
 
-def _verdict(claim: Claim, result: MetricResult | None) -> tuple[Verdict, str]:
+def _verdict(claim: Claim, result: CurveMetric | None) -> tuple[Verdict, str]:
     """Return whether the claim holds (MATCH), does not (MISMATCH) or is not decided, and why."""
     if result is None:
         return Verdict.INCONCLUSIVE, "the arm has no such curve"
@@ -121,7 +121,7 @@ def _verdict(claim: Claim, result: MetricResult | None) -> tuple[Verdict, str]:
     if result.outcome.value == claim.expects:
         return Verdict.MATCH, because
     # A difference that is too small to be seen beside the seeds' spread may exist.
-    hidden = result.outcome is Outcome.NOT_SEPARATED and result.separation is not None
+    hidden = result.outcome is Outcome.NOT_SEPARATED and result.statistic is not None
     return Verdict.INCONCLUSIVE if hidden else Verdict.MISMATCH, because
 
 

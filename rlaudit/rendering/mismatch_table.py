@@ -9,8 +9,8 @@ from rlaudit.errors import NotFinished
 from rlaudit.rendering.markdown_escaped import escaped, table
 
 if TYPE_CHECKING:
+    from rlaudit.curves.comparison import CurveMetric
     from rlaudit.measurement.measure import Measurement
-    from rlaudit.report.parts.curves import CurveMetric
     from rlaudit.report.report import Report
 
 

@@ -2,20 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rlaudit.curves.comparison import Comparison, MetricResult, Outcome
+from rlaudit.curves.comparison import Comparison, CurveMetric, Outcome
 from rlaudit.curves.curve import Run
 from rlaudit.curves.logged_metric import Group
 from rlaudit.curves.order import order_of
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.curves import CurveMetric, CurveRun, Curves, Point, Steps
+from rlaudit.report.parts.curves import CurveRun, Curves
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
-
-# Points of each curve that a report keeps, enough to draw it.
-KEPT_POINTS = 100
 
 ASSUMPTIONS = (
     "reference and candidate begin at the same checkpoint, share the trend, and log evenly spaced steps",
@@ -46,14 +41,14 @@ def curves_of(comparison: Comparison) -> Curves:
         alpha=comparison.alpha,
         band="step noise of the reference, detrended" if single else "spread between the reference's seeds",
         assumptions=[*ASSUMPTIONS, *([ONE_REFERENCE] if single else [])],
-        metrics=[_metric(result) for result in sorted(comparison.results, key=_reading_order)],
+        metrics=sorted(comparison.results, key=_reading_order),
         order=order_of(comparison),
     )
 
 
-def _reading_order(result: MetricResult) -> tuple[int, int, str]:
+def _reading_order(result: CurveMetric) -> tuple[int, int, str]:
     """Return a key by which what separated first comes first, and what is unknown last."""
-    return list(Outcome).index(result.outcome), result.detected or 0, result.name
+    return list(Outcome).index(result.outcome), result.detected_step or 0, result.name
 
 
 def _run(run: Run) -> CurveRun:
@@ -70,60 +65,9 @@ def _run(run: Run) -> CurveRun:
     )
 
 
-def _metric(result: MetricResult) -> CurveMetric:
-    metric, points, separation = result.metric, result.points, result.separation
-    return CurveMetric(
-        name=result.name,
-        candidate_name=None if result.pair is None else result.pair.candidate_key,
-        canonical=None if metric is None else metric.canonical,
-        group=None if metric is None else metric.group,
-        framework=None if metric is None else metric.framework,
-        definition=None if metric is None else metric.definition,
-        clipping=None if metric is None else metric.clip,
-        trainer_logprobs=(metric.weights.value or None) if metric else None,
-        outcome=result.outcome,
-        because=result.because,
-        detected_step=result.detected,
-        onset_step=result.onset,
-        reference_level=result.reference_level,
-        candidate_level=result.candidate_level,
-        steps=Steps(first=int(points.steps[0]), last=int(points.steps[-1]), count=len(points.steps))
-        if points
-        else None,
-        averaged_steps=None if points is None else points.averaged,
-        statistic=None if separation is None else separation.statistic,
-        threshold=None if separation is None else separation.threshold,
-        noise_ratio=None if separation is None else separation.noise_ratio,
-        resolution=None if separation is None else separation.resolution,
-        logarithm=None if separation is None else separation.in_logs,
-        notes=list(result.notes),
-        points=_points(result),
-    )
-
-
-def _points(result: MetricResult) -> list[Point]:
-    """Return the curves and their band, thinned to what a picture needs."""
-    points, separation = result.points, result.separation
-    if points is None:
-        return []
-    kept = np.unique(np.linspace(0, len(points.steps) - 1, min(KEPT_POINTS, len(points.steps))).astype(int))
-    return [
-        Point(
-            step=int(points.steps[place]),
-            reference=float(points.reference[place]),
-            candidate=float(points.candidate[place]),
-            low=None if separation is None else float(separation.low_N[place]),
-            high=None if separation is None else float(separation.high_N[place]),
-        )
-        for place in kept.tolist()
-    ]
-
-
 def _not_seen(comparison: Comparison) -> list[str]:
     lines = [f"{result.name}: {result.because}" for result in comparison.results if result.outcome is Outcome.UNKNOWN]
-    groups = {
-        result.metric.group for result in comparison.results if result.metric and result.outcome is not Outcome.UNKNOWN
-    }
+    groups = {result.group for result in comparison.results if result.outcome is not Outcome.UNKNOWN}
     if Group.LOGPROBS not in groups:
         lines.append("the difference between trainer and rollout logprobs: unknown, no metric of it could be compared")
     if comparison.left:

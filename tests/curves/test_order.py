@@ -1,26 +1,26 @@
 """Which metric was first, and what is claimed from it."""
 
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from rlaudit.curves.comparison import Comparison, MetricResult, Outcome, Points
+from rlaudit.curves.comparison import Comparison, CurveMetric, Outcome, Steps, undecided
 from rlaudit.curves.curve import Run
 from rlaudit.curves.metric_names import known_metric
 from rlaudit.curves.order import Precedence, order_of
 from rlaudit.curves.pairing import Pair
 
-STEPS = np.arange(200)
-POINTS = Points(STEPS, np.zeros(200), np.zeros(200), 1)
+STEPS = Steps(first=0, last=199, count=200)
 
 
-def result(key: str, onset: int | None = None, detected: int | None = None) -> MetricResult:
+def result(key: str, onset: int | None = None, detected: int | None = None) -> CurveMetric:
     outcome = Outcome.NOT_SEPARATED if detected is None else Outcome.SEPARATED
-    return MetricResult(key, Pair(key, key, known_metric(key)), outcome, "", detected, onset, points=POINTS)
+    blank = undecided(key, Pair(key, key, known_metric(key)), "")
+    return replace(blank, outcome=outcome, detected_step=detected, onset_step=onset, steps=STEPS)
 
 
-def comparison(*results: MetricResult) -> Comparison:
+def comparison(*results: CurveMetric) -> Comparison:
     run = Run("run", (Path("run"),), "CSV", "step", {}, ())
     return Comparison((run,), run, results, (), 0.05)
 
@@ -43,7 +43,7 @@ KL, REWARD, ENTROPY = "rollout_corr/k3_kl", "critic/rewards/mean", "actor/entrop
     ],
 )
 def test_the_order_is_read_from_what_left_its_band_before_the_other_began(
-    results: list[MetricResult], expected: Precedence
+    results: list[CurveMetric], expected: Precedence
 ) -> None:
     assert order_of(comparison(*results)).precedence is expected
 

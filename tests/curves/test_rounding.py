@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlaudit.curves.comparison import MetricResult, Outcome, compare
+from rlaudit.curves.comparison import CurveMetric, Outcome, compare
 from rlaudit.curves.curve import Curve, Run
 
 KL = "rl/kl_new_old"
@@ -16,7 +16,7 @@ def run(k3: float, seed: int) -> Run:
     return Run(f"{seed}", (Path("log"),), "JSON lines", "step", {KL: Curve(KL, np.arange(1, 31), k3 * noise)}, ())
 
 
-def judged(ours: float, theirs: float) -> MetricResult:
+def judged(ours: float, theirs: float) -> CurveMetric:
     (result,) = compare([run(ours, 0), run(ours, 1)], [run(theirs, 2)], [KL], 0.05, 0).results
     return result
 

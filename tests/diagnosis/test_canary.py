@@ -34,17 +34,17 @@ def test_an_arm_that_parts_is_named_by_curve_and_step_and_its_twin_is_not(
     canaries: Canaries, fault: str, first: int
 ) -> None:
     _, apart, same = judged(canaries, fault)
-    steps = {result.name: result.detected for result in apart.separated}
+    steps = {result.name: result.detected_step for result in apart.separated}
     assert {CLIP_RATE, KL} <= set(steps)
     assert first <= steps[CLIP_RATE] <= first + 5
-    assert apart.results[CLIP_RATE].onset == first
+    assert apart.results[CLIP_RATE].onset_step == first
     assert not same.separated
 
 
 def test_seeds_on_both_sides_show_a_drift_of_the_reward(canaries: Canaries) -> None:
     _, bent, same = judged(canaries, "none", -0.05)
     assert [result.name for result in bent.separated] == [REWARD]
-    assert 1 < (bent.separated[0].detected or 0) <= STEPS
+    assert 1 < (bent.separated[0].detected_step or 0) <= STEPS
     assert not same.separated
 
 

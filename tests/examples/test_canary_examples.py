@@ -25,7 +25,7 @@ def test_the_kept_curves_part_where_the_report_says(arm: dict[str, Any]) -> None
     runs = [[read_curves(log_of(one))] for one in (REFERENCE, arm)]
     judged = compare(*runs, JUDGED, CANARY["alpha"], 0).results
     reported = {metric["name"]: (metric["outcome"], metric["detected_step"]) for metric in arm["curves"]["metrics"]}
-    assert {result.name: (result.outcome, result.detected) for result in judged} == reported
+    assert {result.name: (result.outcome, result.detected_step) for result in judged} == reported
 
 
 @pytest.mark.parametrize("arm", ARMS, ids=lambda arm: arm["name"])

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rlaudit.counted import counted
+from rlaudit.curves.comparison import CurveMetric
 from rlaudit.layers import Verdict
 from rlaudit.rendering.outline import (
     COST,
@@ -20,7 +21,6 @@ from rlaudit.rendering.outline import (
 from rlaudit.rendering.outlines.curves import metrics_table
 from rlaudit.report.figures import damaged, number
 from rlaudit.report.parts.canary import Canary, CanaryArm
-from rlaudit.report.parts.curves import CurveMetric
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from rlaudit.curves.comparison import CurveMetric
 from rlaudit.rendering.outline import Entries, Indents, Lines, Outline, Section, Table, listed, not_seen
 from rlaudit.report.figures import number
-from rlaudit.report.parts.curves import CurveMetric, Curves
+from rlaudit.report.parts.curves import Curves
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
+from rlaudit.curves.comparison import CurveMetric
 from rlaudit.rendering.drawing.axes import SMALL, key, name_axes, plot, room_for_key
 from rlaudit.rendering.drawing.styles import BAND, CANDIDATE, INK, MUTED, OTHER, PARITY, REFERENCE
 from rlaudit.rendering.picture import CANARY, Missing, Picture, PictureKind, Sparkline, Table
 from rlaudit.report.figures import number
-from rlaudit.report.parts.curves import CurveMetric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,1 +1,1 @@
-"""What a report consists of, command by command."""
+"""What a report has beside the records of those that judge, command by command."""

@@ -77,4 +77,4 @@ def _ratio(move: Move) -> str:
     ratio = None if move.today is None else move.today.ratio
     if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None or ratio.low <= 0 <= ratio.high:
         return ""
-    return f", ratios are {abs(ratio.value):.1%} too {'high' if ratio.value > 0 else 'low'}"
+    return f", ratios are {100 * abs(ratio.value):.1f} % too {'high' if ratio.value > 0 else 'low'}"

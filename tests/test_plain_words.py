@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rlaudit.attribution.attribute import all_causes
+from rlaudit.counted import counted
 from rlaudit.diagnosis.effect import FORMER_WORDS
 
 ROOT = Path(__file__).parents[1]
@@ -101,6 +102,14 @@ def test_a_cause_says_what_it_is_when_it_is_wrong_and_what_to_do_in_short_senten
     cause = all_causes()[name]
     for text in (cause.title, cause.falsifier, cause.next, *(rival.tells for rival in cause.rivals)):
         assert max(len(sentence.split()) for sentence in text.split(". ")) <= MOST_WORDS, text
+
+
+def test_a_noun_agrees_with_its_number() -> None:
+    assert [counted(1, "error"), counted(0, "error"), counted(2, "prefix", "prefixes")] == [
+        "1 error",
+        "0 errors",
+        "2 prefixes",
+    ]
 
 
 def test_percentages_have_one_form() -> None:

@@ -185,6 +185,17 @@ def test_a_semantic_error_is_a_mismatch_and_nothing_is_ever_a_match(desk: Desk) 
     assert verdicts("# rlaudit: ignore-file[toy-raw] known\n" + CACHED) == ["not tested"] * 3
 
 
+def test_a_mismatch_of_settings_is_wrong_if_the_command_that_confirms_it_shows_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "base.yaml"
+    config.write_text("vllm_config: {vllm_kwargs: {seed: 1}}\nllm: {parameters: {temperature: 0.7}}\n")
+    run(["inspect", str(config), "--from", "0.8.5", "--to", "0.18.1", "--select", "raw-logprobs", "--output", "json"])
+    document = json.loads(capsys.readouterr().out)
+    (found,) = document["findings"]
+    assert document["layers"][0]["falsifier"] == f"{found['confirm']} shows no such mismatch"
+
+
 def test_written_and_effective_stand_side_by_side(desk: Desk) -> None:
     desk.file("x.yaml", PLAIN.replace("seed: 1", "dtype: bfloat16\n    logprobs_mode: raw_logprobs"))
     desk.inspect("x.yaml", "--output", "json")

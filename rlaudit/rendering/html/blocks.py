@@ -40,7 +40,7 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
         case Entries(entries):
             return listed(f"{name}: {'. '.join(sentences)}" for name, sentences in entries)
         case Prose(lines):
-            return joined(element("p", line) for line in lines)
+            return joined(element("p", arrow(line)) for line in lines)
         case Table(header, rows, title):
             return table(header, rows, title or "Table")
         case Code(code):
@@ -65,11 +65,11 @@ def _card(number: int, layer: Judgement) -> Markup:
     verdict = layer.verdict
     sign = element("span", f"{SIGNS[verdict]} {verdict}", class_="verdict")
     labelled = [("Next", layer.next), ("Wrong if", layer.falsifier)]
-    terms = [joined(element("dt", label), element("dd", text)) for label, text in labelled if text]
+    terms = [joined(element("dt", label), element("dd", arrow(text))) for label, text in labelled if text]
     return element(
         "section",
         element("h3", f"{number}. {layer.layer.capitalize()}", sign),
-        element("p", layer.cause, class_="cause") if layer.cause else Markup(""),
+        element("p", arrow(layer.cause), class_="cause") if layer.cause else Markup(""),
         element("p", arrow(layer.because)),
         element("dl", terms) if terms else Markup(""),
         folded(f"Evidence ({len(layer.evidence)})", listed(layer.evidence)) if layer.evidence else Markup(""),
@@ -103,7 +103,7 @@ def _kind(cell: str) -> str | None:
 
 def listed(lines: Iterable[str]) -> Markup:
     """Return a list."""
-    return element("ul", (element("li", line) for line in lines), class_="plain")
+    return element("ul", (element("li", arrow(line)) for line in lines), class_="plain")
 
 
 def folded(title: str, *content: Markup) -> Markup:

@@ -81,7 +81,7 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "no arm of this block has the logprobs that the trainer assumes: its distances mean nothing before that",
+            "no arm of this block has the logprobs that the trainer assumes, so none is held against a limit",
             following=LAYER_1_FIRST,
         )
     arm, distance = judged
@@ -422,10 +422,9 @@ def _reference(reference: Reference) -> str:
 def _against(against: NonInferiority) -> str:
     how = "paired by prompt" if against.paired else "over other prompts"
     ratio = "" if against.ratio is None else f"{against.ratio:.3g} times as far as the reference; "
-    return (
-        f"{ratio}the limit is {against.times:g} times its k3 plus {against.floor:.2g} nats, too little to matter: "
-        f"{figure(against.used, against.low, against.high)} times that ({how}, {counted(against.clusters, 'prompt')})"
-    )
+    limit = f"{against.times:g} times its k3 plus {against.floor:.2g} nats"
+    used = figure(against.used, against.low, against.high)
+    return f"{ratio}{used} times the limit, {limit} ({how}, {counted(against.clusters, 'prompt')})"
 
 
 def _felt(distance: Distance) -> str:

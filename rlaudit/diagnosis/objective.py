@@ -58,7 +58,7 @@ def say_objective(
         match="less than 1 % of tokens and sequences leave the clip range: no correction is needed",
         match_falsifier="clip fractions are above 1 % on another batch",
         settles="more sequences",
-        cause=f"mismatch {let_pass(distance)} is still clipped",
+        cause=f"a distance {let_pass(distance)} is still clipped",
         because=above if split is None else f"{above}: {split.recommendation.because}",
         next="a clip range wider than the mismatch, or fresher rollouts"
         if chosen is None
@@ -86,7 +86,7 @@ def say_objective_of_arm(
         match="at lag 0 the backend clips less than 1 % of tokens and sequences: it needs no correction",
         match_falsifier="clip fractions are above 1 % at lag 0 in training",
         settles="more sequences: raise samples or prompts",
-        cause=f"backend mismatch {let_pass(distance)} is still clipped",
+        cause=f"a distance of the backend {let_pass(distance)} is still clipped",
         because=fitting_correction(arm.measurements, settings).value,
         next="switch the correction on, and watch the share of tokens it touches",
         mismatch_falsifier="clip fractions do not fall with the correction on",

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
 
 _LABELS: Mapping[ActionKind, str] = {
-    ActionKind.FIX: "Run it with --fix",
+    ActionKind.FIX: "--fix does",
     ActionKind.FRAMEWORK: "Take {of}",
     ActionKind.CHANGE: "Change {of}",
     ActionKind.UNSAFE_FIX: "Decide, as it changes results: --fix=unsafe ({of})",
-    ActionKind.DECIDE: "Decide the value of {of}",
+    ActionKind.DECIDE: "Decide whether to set {of}",
     ActionKind.RECORD: "Record the run (rlaudit record -- COMMAND)",
 }
 # Actions of these kinds that settle the same rules share a line; between them stands this.
@@ -29,7 +29,7 @@ def action_lines(findings: "Iterable[Finding]") -> list[str]:
     for finding in findings:
         action = finding.action
         if action is not None:
-            settled.setdefault((action.kind, action.of), []).append(finding)
+            settled.setdefault((action.kind, _what(finding) or action.of), []).append(finding)
     together: dict[tuple[ActionKind, str, str], list[str]] = {}
     for (kind, of), settled_by_it in settled.items():
         if any(finding.severity != Severity.NOTE for finding in settled_by_it):
@@ -37,6 +37,13 @@ def action_lines(findings: "Iterable[Finding]") -> list[str]:
             together.setdefault((kind, apart, _rules_line(settled_by_it)), []).append(of)
     ordered = sorted(together.items(), key=lambda entry: _ORDER.index(entry[0][0]))
     return [f"{_LABELS[kind].format(of=_JOINED.get(kind, '').join(of))}: {rules}" for (kind, _, rules), of in ordered]
+
+
+def _what(finding: "Finding") -> str:
+    """Return the settings that a decision is about, with their values; "" for another action or without values."""
+    if finding.action is None or finding.action.kind is not ActionKind.DECIDE:
+        return ""
+    return " and ".join(f"{name}={value}" for name, value in (finding.sets or {}).items())
 
 
 def _rules_line(findings: "Sequence[Finding]") -> str:

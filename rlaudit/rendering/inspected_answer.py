@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from rlaudit.audit.finding import ActionKind
 from rlaudit.layers import Layer
-from rlaudit.rendering.outline import Block, Prose, Table
+from rlaudit.rendering.outline import Block, Lines, Prose, Table
 from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding, Gone, Inspected
     from rlaudit.report.report import Report
 
+READ = "read from files and from what each release decides; nothing was measured"
 SEVERITIES = tuple(reversed(Severity))
 # So many settings, rules and files fit the first screen; further ones are counted.
 MOST_SETTINGS, MOST_RULES, MOST_FILES = 4, 3, 3
@@ -37,7 +38,7 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
     standing = [finding for finding in findings if finding.so_today is True]
     sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing)]
     written = [sentence for sentence in sentences if sentence]
-    return [*unread, Prose(written), _layers(report, inspected, brought, standing)]
+    return [*unread, Prose(written), _layers(report, inspected, brought, standing), Lines([READ], mark="")]
 
 
 def _unread(inspected: "Inspected") -> list[str]:
@@ -55,8 +56,9 @@ def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> list
 
 def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
     brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
-    names = dict.fromkeys(ended.rule for ended in gone if ended.severity != Severity.NOTE)
-    ends = f" Gone with it: {_listed(list(names)[:MOST_RULES])}." if names else ""
+    graver = [ended for ended in gone if ended.severity != Severity.NOTE]
+    counts = _counted(ended.severity for ended in graver for _ in range(ended.number))
+    ends = f" Gone with it: {counts} ({_named([ended.rule for ended in graver])})." if graver else ""
     return f"The move brings {brings}.{ends}"
 
 
@@ -90,12 +92,16 @@ def _settings(finding: "Finding") -> list[str]:
 def _counted_and_named(findings: "Sequence[Finding]") -> str:
     """Return `2 warnings (seed-changed, half-precision-head) and 1 note`: each rule once, the gravest first."""
     graver = [finding for finding in findings if finding.severity != Severity.NOTE]
-    rules = list(dict.fromkeys(finding.rule for finding in graver))
-    left = len(rules) - MOST_RULES
-    named = ", ".join(rules[:MOST_RULES]) + (f" and {left} more" if left > 0 else "")
+    named = _named([finding.rule for finding in graver])
     notes = _counted(finding.severity for finding in findings if finding.severity == Severity.NOTE)
     parts = [f"{_counted(finding.severity for finding in graver)} ({named})" if graver else "", notes]
     return " and ".join(filter(None, parts))
+
+
+def _named(rules: Sequence[str]) -> str:
+    once = list(dict.fromkeys(rules))
+    left = len(once) - MOST_RULES
+    return ", ".join(once[:MOST_RULES]) + (f" and {left} more" if left > 0 else "")
 
 
 def _layers(

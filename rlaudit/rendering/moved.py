@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 TITLE = "What the move changes"
 NOT_KNOWN = "-"
 # Of a side whose logprobs mean something else: its arm below has another k3.
-UNDER_ITS_MEANING = "k3 here leaves out what each side's other meaning makes; the figures of arms are as reported"
+UNDER_ITS_MEANING = (
+    "k3 above: under the meaning that fits each side; arms below: as reported, with that difference in it"
+)
 
 
 def moved(report: "Report") -> Section:

@@ -45,7 +45,7 @@ class DataShare:
 
     def __str__(self) -> str:
         sequences, tokens = self.sequences + self.sequences_left_out, self.tokens + self.tokens_left_out
-        used = f"{self.sequences} of {sequences} sequences and {self.tokens} of {tokens} tokens that could be read"
+        used = f"{self.sequences} of {sequences} sequences and {self.tokens} of {tokens} tokens that could be compared"
         unread = "; the rest of a file could not be read" if self.unread else ""
         sample = ""
         if self.sample_of is not None:

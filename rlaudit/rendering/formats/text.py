@@ -200,7 +200,7 @@ class _Page:
             # Never wrapped: it is to be pasted.
             self.lines.append(f"   confirm: {finding.confirm}")
         if finding.look:
-            self.line(3, f"look at: {finding.look}")
+            self.line(3, f"to see it: {finding.look}")
 
     def table(self, table: Table) -> None:
         """Add the rows that fit as columns. Figures of a wider row stand below its name: never half a figure."""

@@ -15,7 +15,7 @@ _LABELS: Mapping[ActionKind, str] = {
     ActionKind.FRAMEWORK: "Take {of}",
     ActionKind.CHANGE: "Change {of}",
     ActionKind.UNSAFE_FIX: "Decide, as it changes results: --fix=unsafe ({of})",
-    ActionKind.DECIDE: "Decide whether to set {of}",
+    ActionKind.DECIDE: "Decide: {of}",
     ActionKind.RECORD: "Record the run (rlaudit record -- COMMAND)",
 }
 # Actions of these kinds that settle the same rules share a line; between them stands this.

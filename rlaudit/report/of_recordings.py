@@ -24,28 +24,28 @@ def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], th
 
     Raises UsageError for more than two recordings, NotFinished for one that cannot be read.
     """
-    found = diagnose_recordings(recordings)
-    trainings = found.trainings.recordings
+    diagnosed = diagnose_recordings(recordings)
+    trainings = diagnosed.trainings.recordings
     old, new = trainings[0], trainings[-1]
     sources: list[Report] = []
-    if found.tokens is not None:
-        sources.append(comparison_document(found.tokens, Threshold(), allow_partial=False))
-    if found.inspection is not None:
-        code = exit_code(found.inspection, Threshold(), none_is_fine=True)
-        sources.append(inspection_document(found.inspection, code, Threshold()))
+    if diagnosed.tokens is not None:
+        sources.append(comparison_document(diagnosed.tokens, Threshold(), allow_partial=False))
+    if diagnosed.inspection is not None:
+        code = exit_code(diagnosed.inspection, Threshold(), none_is_fine=True)
+        sources.append(inspection_document(diagnosed.inspection, code, Threshold()))
     for source in sources:
         source["not_seen"] = _without(source["not_seen"], trainings)
     document = combined([*(FinishedDocument(new.path, source) for source in sources), *others], threshold)
     missing = [f"{training.path}: {sentence}" for training in trainings for sentence in training.missing]
-    document["not_seen"] = [*dict.fromkeys([*found.unjudged, *missing]), *document["not_seen"]]
+    document["not_seen"] = [*dict.fromkeys([*diagnosed.unjudged, *missing]), *document["not_seen"]]
     document["layers"] = [
-        replace(layer, evidence=[*layer.evidence, *_evidence(found.trainings.differences, layer.layer)])
+        replace(layer, evidence=[*layer.evidence, *_evidence(diagnosed.trainings.differences, layer.layer)])
         for layer in document["layers"]
     ]
-    if found.tokens is not None:
+    if diagnosed.tokens is not None:
         document["comparisons"] = sources[0]["comparisons"]
         document["token_figures"] = sources[0]["token_figures"]
-    document["trainings"] = found.trainings
+    document["trainings"] = diagnosed.trainings
     document["versions"] = {"from": old.vllm, "to": new.vllm}
     if "move" in document:
         document["move"] = document["move"].between(old.vllm, new.vllm)

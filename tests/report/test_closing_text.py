@@ -26,7 +26,7 @@ def test_an_ablation_ends_with_what_was_found_in_forty_lines(width):
     assert all(len(line) <= width for line in lines)
     said = " ".join(" ".join(lines).split())
     assert "1. semantic MISMATCH: raw logprobs" in said
-    assert "2. inference path MISMATCH: fp32-head" in said
+    assert "2. inference path MATCH" in said
     assert "3. objective NOT TESTED" in said
     assert "next: set logprobs_mode=processed_logprobs" in said
     assert "how sure: " in said

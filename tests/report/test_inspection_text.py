@@ -102,8 +102,8 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
     (first, *_) = document["findings"]
     decide = {"kind": "decide", "of": "top_k"}
     document["findings"] = [
-        first | {"rule": "moved", "severity": "warning", "action": decide},
-        first | {"rule": "moved", "severity": "warning", "action": {"kind": "decide", "of": "top_p"}},
+        first | {"rule": "moved", "severity": "warning", "action": decide, "sets": None},
+        first | {"rule": "moved", "severity": "warning", "action": {"kind": "decide", "of": "top_p"}, "sets": None},
         first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}},
         first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}},
         first | {"rule": "older", "severity": "error", "action": {"kind": "framework", "of": "verl 0.9.0 or later"}},
@@ -113,9 +113,9 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
     report = text.render(records(document), None)
     what = report[report.index(" What to do") : report.index(" error ")].split("\n")
     assert what[1:4] == [
-        "  - Run it with --fix: reset and 1 note",
+        "  - --fix does: reset and 1 note",
         "  - Take verl 0.9.0 or later: older",
-        "  - Decide the value of top_k, top_p: moved",
+        "  - Decide: top_k, top_p: moved",
     ]
 
 

@@ -55,7 +55,15 @@ def test_a_slow_disk_that_goes_on_writing_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_slow_disk_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
-    here = ended(tmp_path, SLOW + "recorder.MOST_LAST_SECONDS = 0.5\nwaiting(8000)")
+    # The disk begins when all eight batches wait: a busy machine would let it keep up with them.
+    late = """
+ready, at_once = threading.Event(), recorder._write
+def when_all_wait(process, data):
+    ready.wait()
+    at_once(process, data)
+recorder._write = when_all_wait
+"""
+    here = ended(tmp_path, late + SLOW + "recorder.MOST_LAST_SECONDS = 0.8\nwaiting(8000)\nready.set()")
     assert 0 < len(waited(here)) < 8000
 
 

@@ -75,8 +75,11 @@ def _failed(error: Exception) -> int:
     if ours is not None:
         say(str(ours))
         return ours.exit_code
-    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's errors of a command line
-        message: str = error.format_message()
+    if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's errors of a command line
+        try:
+            message = str(error.format_message())  # type: ignore[attr-defined]
+        except Exception:  # as with typer 0.15.0 and click 8.5
+            message = str(error)
         if "\n" in message:  # the help, of a command that got no words
             print(message, file=sys.stderr)
         else:

@@ -145,7 +145,7 @@ def test_piped_text_has_no_colours_and_no_cut_or_wrapped_lines(migration: Run) -
     assert "\x1b" not in migration.stdout
     assert "…" not in migration.stdout
     because = f"   because {migration.layer('semantic')['because']}\n"
-    assert len(because) > 200
+    assert len(because) > 120
     assert because in migration.stdout
 
 
@@ -181,8 +181,9 @@ def test_report_renders_the_finished_run_again_with_its_exit_code(
     written = json.loads((migration.folder / "report.json").read_text())
     assert json.loads(as_json.stdout) == written
     assert as_text.exit_code == as_json.exit_code == written["exit_code"]
-    cost = re.compile(r"\nCost\n.*", re.DOTALL)
-    assert cost.sub("", as_text.stdout) == cost.sub("", migration.stdout)
+    # A later run of the same folder has another command line.
+    of_the_run = re.compile(r"\nCost\n.*|rlaudit ablate [^\n]*", re.DOTALL)
+    assert of_the_run.sub("", as_text.stdout) == of_the_run.sub("", migration.stdout)
 
 
 def test_the_settings_to_paste_are_those_that_help_in_three_forms(migration: Run) -> None:

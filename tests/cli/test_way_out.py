@@ -29,7 +29,7 @@ def ended(setup: str, *words: str, **options: object) -> subprocess.CompletedPro
 def test_a_usage_error_that_cannot_be_shown_is_2_with_its_plain_message() -> None:
     done = ended('app._outcome = lambda words: raise_(Broken("no such option: --what"))', "compare")
     assert done.returncode == 2
-    assert done.stderr == "rlaudit: no such option: --what\n"
+    assert done.stderr == "rlaudit: no such option: --what\n  see: rlaudit --help\n"
 
 
 @pytest.mark.parametrize(

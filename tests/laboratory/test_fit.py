@@ -49,15 +49,15 @@ def test_the_trainer_is_shared_out_over_all_gpus_and_the_engine_as_it_was_told()
     assert refusal(gpus(2), model(130), **shared) == ""
     said = refusal(gpus(2), model(130))
     assert "vLLM 0.18.1, b: candidate, on each of 1 GPU needs 130.0 GiB" in said
-    assert "90% of a GPU (gpu_memory_utilization) is 72.0 GiB" in said
+    assert "90 % of a GPU (gpu_memory_utilization) is 72.0 GiB" in said
     assert "tensor_parallel_size" in said
 
 
 def test_the_share_of_a_gpu_is_the_one_that_was_set_or_the_release_s_own() -> None:
     assert refusal(gpus(1), model(60)) == ""
-    assert "50% of a GPU" in refusal(gpus(1), model(60), engine_args={"gpu_memory_utilization": 0.5})
+    assert "50 % of a GPU" in refusal(gpus(1), model(60), engine_args={"gpu_memory_utilization": 0.5})
     assert refusal(gpus(1), model(73), candidate={"version": "0.33.0"}) == ""
-    assert "90% of a GPU" in refusal(gpus(1), model(73))
+    assert "90 % of a GPU" in refusal(gpus(1), model(73))
 
 
 def test_float32_takes_twice_the_room_and_the_hint_says_what_takes_less() -> None:

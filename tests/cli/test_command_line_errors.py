@@ -121,7 +121,7 @@ def test_reports_that_cannot_be_written_are_refused_before_anything_is_run(
     [
         (["ablate"], "missing argument 'RECIPE' see: rlaudit ablate --help"),
         (["ablate", "quick", "--samples", "0"], "invalid value for '--samples'"),
-        (["ablate", "quick", "--no"], "no such option: --no"),
+        (["ablate", "quick", "--no"], "no such option"),
         (["inspekt"], "there is no command 'inspekt' did you mean inspect?"),
     ],
 )

@@ -122,8 +122,11 @@ from vllm.v1.engine.output_processor import OutputProcessor
 
 class Processor:
     def __init__(self): self.request_states = {}
-    def add_request(self, request, prompt, parent_req=None, request_index=0): pass
-    def process_outputs(self, outputs, stamp, iteration_stats): pass
+    def add_request(self, request, prompt, parent_req=None, request_index=0):
+        self.request_states[request.request_id] = None
+    def process_outputs(self, outputs, stamp, iteration_stats):
+        for output in outputs:
+            if output.finish_reason: del self.request_states[output.request_id]
 
 for name in ("add_request", "process_outputs"):
     rlaudit_recorder.wrap(Processor, name, name, *rlaudit_recorder._HANDLERS[name])

@@ -42,7 +42,7 @@ class LLMEngine:
         method = os.environ.get("FAKE_VLLM_CORE")
         self.core = Remote(config, method) if method else EngineCore(config)
         self.output_processor = OutputProcessor()
-        self.parents, self.numbers = {}, itertools.count()
+        self.parents, self.numbers, self.sampled = {}, itertools.count(), None
         for name in ("collective_rpc", "reset_prefix_cache", "sleep", "wake_up"):
             setattr(self, name, getattr(self.core, name))
 
@@ -64,13 +64,16 @@ class LLMEngine:
 
     def abort_request(self, request_ids):
         gone = self.output_processor.abort_requests(request_ids)
+        # The core has sampled once more before it hears of it.
+        self.sampled = self.core.step()
         self.core.abort_requests(gone)
 
     def get_num_unfinished_requests(self):
         return len(self.output_processor.request_states)
 
     def step(self):
-        outputs, stamp = self.core.step()
+        outputs, stamp = self.sampled or self.core.step()
+        self.sampled = None
         processed = self.output_processor.process_outputs(outputs, engine_core_timestamp=stamp, iteration_stats=None)
         self.core.abort_requests(processed.reqs_to_abort)
         made = []

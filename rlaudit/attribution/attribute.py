@@ -147,7 +147,7 @@ class Attribution:
         """The grounds and their figures in a sentence."""
         words = [self._reason()]
         if self.unexplained is not None:
-            words.append(f"unexplained: {100 * self.unexplained:.0f} % of the k2 to explain")
+            words.append(f"unexplained: {100 * self.unexplained:.0f} % of the mismatch (k2)")
         if self.fits:
             words.append(f"what fits: {' or '.join(self.fits)}")
         return "; ".join(words)

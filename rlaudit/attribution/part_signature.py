@@ -49,5 +49,5 @@ def k2_signature(
     because: up to that share.
     """
     value, low, high = share
-    because = f"{because} {100 * value:.0f} % [{100 * low:.0f} %, {100 * high:.0f} %] of the k2 to explain"
+    because = f"{because} {100 * value:.0f} % [{100 * low:.0f} %, {100 * high:.0f} %] of the mismatch (k2)"
     return Signature(p_value, *k2, "k2, nats^2", large, because, *share, leans)

@@ -16,7 +16,8 @@ MEANING = {
 # If the new engine's mean something else than the trainer assumes.
 NAMED = {
     Change.SAME: "The move changes nothing of what the logprobs mean",
-    Change.UNKNOWN: "The new engine's logprobs are not what the trainer assumes ({causes}); today's are not settled",
+    Change.UNKNOWN: "The new engine's logprobs are not what the trainer assumes ({causes}); today's are not settled"
+    "{why}",
 }
 DISTANCE = {
     Change.SAME: "they stay as near to the trainer",
@@ -60,7 +61,7 @@ def _changes(move: Move) -> Iterator[str]:
     if before is now is Verdict.MISMATCH and meaning.change is Change.FIXED:
         meant = MEANING[Change.CHANGED].format(because=meaning.because)
     elif now is Verdict.MISMATCH and meaning.change in NAMED:
-        meant = NAMED[meaning.change].format(causes=named_causes(move.after))
+        meant = NAMED[meaning.change].format(causes=named_causes(move.after), why=_why(move.today))
     if path.change in DISTANCE and meaning.change is not Change.UNKNOWN:
         joined = "; that aside, " if Verdict.MISMATCH in (before, now) else ", and "
         yield f"{meant}{joined}{DISTANCE[path.change]} ({path.because})."
@@ -70,6 +71,10 @@ def _changes(move: Move) -> Iterator[str]:
     if Verdict.MISMATCH not in (before, now):
         nearer = DISTANCE.get(path.change, "whether they come nearer to the trainer is not known")
         yield f"{nearer[0].upper()}{nearer[1:]}: {path.because}."
+
+
+def _why(today: Side) -> str:
+    return f" ({today.unsettled})" if today.unsettled else ""
 
 
 def _ratio(move: Move) -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.answer import answered
 from rlaudit.diagnosis.consequence import unfelt_k2
-from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance
+from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, unsettled
 from rlaudit.layers import Verdict
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def _side(comparison: "Comparison") -> Side:
         cause=semantic.cause,
         ratio=measured.get("mean_ratio_minus_one"),
         k3=measured.get(METRIC) if settled else None,
+        unsettled=unsettled(semantic),
     )
 
 

@@ -7,6 +7,9 @@ from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Layer
 from rlaudit.measurement.contrast import Contrast
 
+# The factor that changes nothing: what it seems to do is noise.
+DUMMY = "dummy"
+
 
 class EffectVerdict(StrEnum):
     """What can be said of a factor in one block."""

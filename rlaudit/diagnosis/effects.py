@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rlaudit.diagnosis.consequence import unfelt_k2
-from rlaudit.diagnosis.effect import Effect, EffectVerdict
+from rlaudit.diagnosis.effect import DUMMY, Effect, EffectVerdict
 from rlaudit.diagnosis.judgement import PATH_METRIC, SEMANTIC_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, floor_of
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors, scoring_request
@@ -50,7 +50,7 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
     repeats = [
         arm
         for arm in block.arms
-        if arm.role in (Role.CANDIDATE_AGAIN, Role.PARITY_AGAIN) or (arm.role is Role.FIRST and arm.factor == "dummy")
+        if arm.role in (Role.CANDIDATE_AGAIN, Role.PARITY_AGAIN) or (arm.role is Role.FIRST and arm.factor == DUMMY)
     ]
     for metric in (SEMANTIC_METRIC, PATH_METRIC):
         scores = [run.scores[scoring_request(arm.finished.arm).key] for arm in measured.values()]

@@ -81,7 +81,7 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "no arm of this block has the logprobs that the trainer assumes, so none is held against a limit",
+            "no arm has the logprobs that the trainer assumes, so none is held against a limit",
             following=LAYER_1_FIRST,
         )
     arm, distance = judged
@@ -272,7 +272,7 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
     left = max(0.0, 1 - max(effect.share or 0.0 for effect in causes))
     return _Explained(
         (causes[0].factor,),
-        f"{named}; {100 * left:.0f} % of the k2 to explain stays unexplained",
+        f"{named}; {100 * left:.0f} % of the mismatch (k2) stays unexplained",
         "k3 does not fall in an arm with that factor set",
         remedy(causes[0].factor, causes[0].level).step,
         more_tokens,
@@ -421,10 +421,10 @@ def _reference(reference: Reference) -> str:
 
 def _against(against: NonInferiority) -> str:
     how = "paired by prompt" if against.paired else "over other prompts"
-    ratio = "" if against.ratio is None else f"{against.ratio:.3g} times as far as the reference; "
-    limit = f"{against.times:g} times its k3 plus {against.floor:.2g} nats"
+    ratio = "" if against.ratio is None else f"; {against.ratio:.3g} times as far as the reference"
+    limit = f"{against.times:g} times the reference's k3 plus {against.floor:.2g} nats"
     used = figure(against.used, against.low, against.high)
-    return f"{ratio}{used} times the limit, {limit} ({how}, {counted(against.clusters, 'prompt')})"
+    return f"{used} times the limit: {limit} ({how}, {counted(against.clusters, 'prompt')}){ratio}"
 
 
 def _felt(distance: Distance) -> str:
@@ -439,8 +439,10 @@ def _felt(distance: Distance) -> str:
         bound = felt.at_most[clip]
         tells = math.isfinite(bound) and (share.high is None or bound < share.high)
         at_most = f", at most {100 * bound:.2g} % by its mean square" if tells else ""
-        shares.append(f"{_in_percent(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
-    return f"the mismatch alone moves {'; '.join(shares)}"
+        shares.append(
+            f"{_in_percent(share)} of {ROWS[clip]} out of the clip range {1 - low:g} to {1 + high:g}{at_most}"
+        )
+    return f"this distance alone moves {'; '.join(shares)}"
 
 
 def _usual(usual: UsualDistance, k3: Measurement) -> str:
@@ -462,7 +464,7 @@ def _clipped(distance: Distance) -> str:
     }
     clip, share = max(distance.consequence.shares.items(), key=lambda entry: entry[1].value or 0.0)
     low, high = ranges[clip]
-    return f"{100 * (share.value or 0.0):.1f} % of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}"
+    return f"{100 * (share.value or 0.0):.1f} % of {ROWS[clip]} out of the clip range {1 - low:g} to {1 + high:g}"
 
 
 def _because_margin(distance: Distance) -> str:
@@ -479,19 +481,16 @@ def _because_reference(distance: Distance) -> str:
     used = figure(against.used, against.low, against.high)
     if distance.withheld:
         return (
-            f"no farther from the trainer than the reference ({used} times the limit), but that is farther off than "
-            "its dtype usually is, and may have the same fault"
+            f"k3 is {used} times the limit, which the reference sets; but that is farther off than its dtype usually "
+            "is, and may have the same fault"
         )
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH
         clipped = "; layer 3 judges what that clips" if felt else ""
-        return f"no farther from the trainer than the reference: {used} times the limit{clipped}"
+        return f"k3 is {used} times the limit, which the reference sets{clipped}"
     if distance.verdict is Verdict.MISMATCH:
-        return f"farther from the trainer than the reference: {used} times the limit"
-    return (
-        f"not decided whether it is farther from the trainer than the reference: {used} times the limit"
-        f"{_why(against.reason)}"
-    )
+        return f"k3 is {used} times the limit, which the reference sets"
+    return f"k3 is {used} times the limit, which the reference sets: not decided{_why(against.reason)}"
 
 
 def _because_consequence(distance: Distance) -> str:

@@ -7,7 +7,7 @@ from rlaudit.diagnosis.consequence import MEAN_SQUARES, consequence, unfelt_k2
 from rlaudit.diagnosis.effects import Floor
 from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance
+from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, unsettled
 from rlaudit.diagnosis.semantic import judgement_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.recipe import Recipe
@@ -61,6 +61,8 @@ def _side(arm: MeasuredArm, settings: ObjectiveSettings, seed: int) -> Side:
         cause=semantic.cause,
         ratio=arm.measurements["mean_ratio_minus_one"],
         k3=k3,
+        arm=arm.name,
+        unsettled=unsettled(semantic),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.measurement.measure import Measurement, Tally, all_metrics
 from rlaudit.measurement.non_inferiority import non_inferiority
 
@@ -51,6 +51,9 @@ class Side:
     cause: str | None = None
     ratio: Measurement | None = None
     k3: Measurement | None = None
+    # Of a run: its name in the figures. And why layer 1 is not settled, if it is not.
+    arm: str | None = None
+    unsettled: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +122,10 @@ def change_of_distance(today: Tally, after: Tally, unfelt: float, seed: int = 0)
 def _of_meaning(today: Side, after: Side) -> tuple[Change, str]:
     before, now = today.layers[0], after.layers[0]
     if not all(verdict.passes or verdict is Verdict.MISMATCH for verdict in (before, now)):
-        side = "today's engine" if not (before.passes or before is Verdict.MISMATCH) else "the new engine"
-        return Change.UNKNOWN, f"what the logprobs of {side} mean is not settled"
+        is_today = not (before.passes or before is Verdict.MISMATCH)
+        side, whose = (today, "today's engine") if is_today else (after, "the new engine")
+        why = f" ({side.unsettled})" if side.unsettled else ""
+        return Change.UNKNOWN, f"what the logprobs of {whose} mean is not settled{why}"
     if before.passes and now.passes:
         return Change.SAME, "both mean what the trainer assumes"
     if before.passes or now.passes:
@@ -145,6 +150,12 @@ def _of_objective(today: Side, after: Side) -> tuple[Change, str]:
     if before.passes == now.passes:
         return Change.SAME, "both stay within the clip range" if now.passes else "both leave the clip range"
     return (Change.BROKEN, "it leaves the clip range") if before.passes else (Change.FIXED, "it stays within it")
+
+
+def unsettled(judgement: Judgement) -> str | None:
+    """Return why what the logprobs of a side mean is not settled, in a clause; None if it is."""
+    settled = judgement.verdict.passes or judgement.verdict is Verdict.MISMATCH
+    return None if settled else judgement.because.partition(". ")[0]
 
 
 def named_causes(side: Side) -> str:

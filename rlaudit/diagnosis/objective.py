@@ -103,7 +103,7 @@ def _judgement(
         layers, come, them = ("layer", "comes", "it") if len(open_layers) == 1 else ("layers", "come", "them")
         open_now = " and the ".join(open_layers)
         because = f"the {open_now} {layers} {come} first: a correction over {them} would hide {them}"
-        step = "switch on no importance-sampling correction before the layers above pass"
+        step = "leave importance-sampling corrections off until the layers above pass"
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
     if verdict is Verdict.MATCH:
         return judged_as(Layer.OBJECTIVE, verdict, words.match, evidence=evidence, falsifier=words.match_falsifier)

@@ -13,7 +13,7 @@ from rlaudit.attribution.cause import Stage
 from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_names
 from rlaudit.causes import wrong_weights
 from rlaudit.counted import counted
-from rlaudit.diagnosis.effect import Effect
+from rlaudit.diagnosis.effect import DUMMY, Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning, ScoredFigures
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # What fits a trainer that is off the sampler along no line.
 OFF_TRAINER = (TRAINER_TEMPERATURE, wrong_weights.NAME)
+ALONE, CHANGES_NOTHING = "alone", "alone, which changes nothing"
 NEXT_OF_SCORES = {
     Verdict.MISMATCH: "give both sides the same sampling parameters and logprobs mode, then compare again",
     Verdict.INCONCLUSIVE: "more tokens",
@@ -115,7 +116,8 @@ def say_meaning_of_arms(
     step = ""
     if meaning.verdict is Verdict.MISMATCH:
         evidence += [
-            f"{effect.factor}={effect.level} alone: {effect.verdict} ({effect.because})"
+            f"{effect.factor}={effect.level} {ALONE if effect.factor != DUMMY else CHANGES_NOTHING}: "
+            f"{effect.verdict} ({effect.because})"
             for effect in effects
             if effect.metric == SEMANTIC_METRIC and effect.first is not None
         ]

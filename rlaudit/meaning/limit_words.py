@@ -20,7 +20,7 @@ def would_have_shown(limits: Limits) -> str:
         f"a top-p that cuts more than {percent(limits.mass)} of the mass"
         if limits.mass is not None and limits.mass < 1
         else "",
-        f"first choices drawn {percent(limits.first_choices)} more often than reported"
+        f"first choices drawn {100 * limits.first_choices:.2g} percentage points more often than reported"
         if limits.first_choices is not None
         else "",
     ]
@@ -42,7 +42,7 @@ def _ruled_out(limits: Limits) -> str:
         f"a top-k below {limits.top_k}" if limits.top_k is not None else "",
     ]
     listed = _listed([part for part in parts if part])
-    return f"Tokens beyond their edges rule out {listed}" if listed else ""
+    return f"Tokens that were drawn rule out {listed}" if listed else ""
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -81,7 +81,8 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     but = "" if kind is not Kind.OFF_TRAINER else "; but the log ratio does not follow the logprobs, as it does then"
     return Conclusion(
         cause,
-        f"the sampler is {sharper} than {whose}: two samples of a prompt agree {more_often(side.excess)} than they "
+        f"the sampler is {sharper} than {whose}: two samples of a prompt draw the same token "
+        f"{more_often(side.excess)} than they "
         f"should. {like.capitalize()} does that ({_size(side)}){but}",
         "new samples of one prompt agree as often as they should",
         step,
@@ -167,10 +168,10 @@ def _line(name: str, side: Agreement) -> str:
 
 
 def more_often(excess: Estimate) -> str:
-    """Say how much more or less often something happens, in percent."""
+    """Say how much more or less often something happens: the difference of two shares, in percentage points."""
     sign, how = (1, "more") if excess.value >= 0 else (-1, "less")
     low, high = sorted((sign * excess.low, sign * excess.high))
-    return f"{100 * abs(excess.value):.1f} % [{100 * low:.1f} %, {100 * high:.1f} %] {how} often"
+    return f"{100 * abs(excess.value):.1f} percentage points [{100 * low:.1f}, {100 * high:.1f}] {how} often"
 
 
 def _size(side: Agreement) -> str:

@@ -113,7 +113,7 @@ def _mismatch_in_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
                 UNEXPLAINED[meaning.kind],
                 f"{_test_line(figures.tests[0])}: the reported logprobs are not those of the sampler, and none of the "
                 f"{figures.tried} meanings tried explains how",
-                "the mean ratio is 1 on a new batch, or a meaning outside the list halves the loss",
+                "the mean ratio is 1 on a new batch, or a meaning outside the list halves the misfit",
             )
 
 
@@ -157,8 +157,8 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
                 f"reported logprobs, tokens and trainer agree on {train.describe()} ({_test_line(figures.tests[0])}; "
                 f"none of {len(figures.tests)} tests shows a difference; {size})"
                 f"{same if meaning.requested == RAW == train else ''}",
-                "on new tokens the mean ratio is off 1 by over 1 %, another meaning halves the loss, or a support test "
-                "falls below 1e-6",
+                "on new tokens the mean ratio is off 1 by over 1 %, another meaning halves the misfit, or a support "
+                "test falls below 1e-6",
             )
 
 
@@ -189,7 +189,7 @@ def _trainer(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     return Conclusion(
         f"the trainer recomputes wrongly: {tokens} at {theta.describe()}, the trainer uses {train.describe()}",
         f"the trainer differs in {what}{unsure}; {_figures_line(meaning, figures)}",
-        f"the loss does not halve once the trainer applies {theta.name} to its logits",
+        f"the misfit does not halve once the trainer applies {theta.name} to its logits",
     )
 
 
@@ -230,7 +230,7 @@ def _strongest_line(figures: ScoredFigures) -> str:
 
 
 def _fits(meaning: Semantics, loss: float) -> str:
-    return f"{meaning.name} (loss {loss:.2g})"
+    return f"{meaning.name} (misfit {loss:.2g})"
 
 
 def _figures_line(meaning: Meaning, figures: ScoredFigures) -> str:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 TITLE = "What the move changes"
 NOT_KNOWN = "-"
 # Of a side whose logprobs mean something else: its arm below has another k3.
-UNDER_ITS_MEANING = (
-    "k3 above: under the meaning that fits each side; arms below: as reported, with that difference in it"
-)
+UNDER_ITS_MEANING = "k3 in this table leaves out what a wrong meaning adds; the figures below have it in"
 
 
 def moved(report: "Report") -> Section:
@@ -27,8 +25,11 @@ def moved(report: "Report") -> Section:
         move = report["move"]
         means_another = any(side and side.layers[0] is Verdict.MISMATCH for side in (move.today, move.after))
         compared = move.changes[1].change is not Change.UNKNOWN
-        notes: list[Block] = [Lines([UNDER_ITS_MEANING], mark="")] if means_another and compared else []
-        blocks = [Prose(move.answer), _sides(move), *notes]
+        notes = [UNDER_ITS_MEANING] if means_another and compared else []
+        arms = {"today": move.today, "after": move.after, "with the fix": move.fixed}
+        named = [f"{title} is {side.arm}" for title, side in arms.items() if side is not None and side.arm]
+        notes += [f"names further down: {', '.join(named)}"] if named else []
+        blocks = [Prose(move.answer), _sides(move), *([Lines(notes, mark="")] if notes else [])]
     return Section("move", TITLE, blocks, gathers=True, leads=True)
 
 

@@ -117,7 +117,8 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
     for other, judged in entries:
         if other is source:
             continue
-        evidence.append(f"{other.command} {other.path}: {_in_words(judged)}")
+        if other.command != "inspect" or judged.verdict != Verdict.NOT_TESTED:  # it can show a mismatch and no match
+            evidence.append(f"{other.command} {other.path}: {_in_words(judged)}")
         if other.command == "inspect":
             evidence += [f"{other.command} {other.path}: {line}" for line in judged.evidence]
     evidence += _curves(layer, sources)

@@ -44,7 +44,6 @@ DISTORTING = (
     "logits-instead-of-logprobs",
     "prompt-logprobs-recompute",
     "prefix-cache-across-updates",
-    "stale-kv-after-update",
     "lost-token-window",
 )
 

@@ -63,11 +63,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     else:
         pinned = before.newest is not None and before.newest.is_devrelease
-        today = before.oldest if pinned else f"before {before.newest}"
+        today = before.oldest if pinned else f"one before {before.newest}"
         name = audit.config.framework.replace("_", "-")
         message = (
-            f"{name} is {today} with vLLM {audit.before.version} ({before.until}); vLLM {audit.after.version} needs "
-            f"{name} {after.oldest} or later ({after.because}). Move both together, and read what {name} changes."
+            f"{name} moves with it: {today} runs with vLLM {audit.before.version} ({before.until}), {after.oldest} or "
+            f"later with {audit.after.version} ({after.because}). Move both together, and read what {name} changes."
         )
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."

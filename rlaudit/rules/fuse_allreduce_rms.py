@@ -59,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if written is None or written.value is None:
         off = {"pass_config": {PASS: False}}
         fix = audit.fix("Keep all-reduce and RMSNorm apart, as before", safe=True, compilation_config=off)
-    confirm = Trial(("enforce-eager",), look="on as many GPUs")
+    confirm = Trial(("enforce-eager",), look=f"on {ranks} GPUs; enforce-eager runs without the pass")
     decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
     by = ("tensor_parallel_size",)
     sets = {f"{SETTING}.pass_config.{PASS}": False}

@@ -5,10 +5,14 @@ What changed
     `reload_weights` and `collective_rpc` leave it to the caller in every release (vllm#46125).
     `pause_generation(clear_cache=True)` and `reset_prefix_cache()` clear it; a cache salt that changes with the
     policy version makes old blocks unreachable.
+    `pause_generation(mode="keep", clear_cache=False)` (0.16.0 on) freezes running requests and resumes them on the
+    keys and values that the old weights made, as in-flight updates did on V0. With prefix caching the blocks are also
+    handed to requests that start after the update (0.18.1 vllm/v1/engine/core.py:599-640).
 
 Why it matters
     The engine samples from a mixture of two policies that the trainer cannot recompute. The mismatch grows with the
-    number of updates that a cached prefix outlives (NeMo-RL#4018 saw up to 17).
+    number of updates that a cached prefix outlives (NeMo-RL#4018 saw up to 17): a system prompt that every request
+    shares is never computed by the current policy again.
 
 Example
     Reported:
@@ -36,47 +40,56 @@ from rlaudit.audit.rule import Rule
 from rlaudit.audit.trial import Trial
 from rlaudit.audit.update_path import cleaned, updates
 from rlaudit.layers import Layer
-from rlaudit.settings.trainer_facts import PauseMode
+from rlaudit.settings.trainer_facts import PauseMode, WeightUpdates
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 
 SETTING = "enable_prefix_caching"
-CONFIRM = Trial(recipe="weight-update")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report caching that may be on with weight updates, unless something certainly cleans the cache."""
-    caching, when, clean = audit.after.value(SETTING), updates(audit), cleaned(audit)
-    facts = audit.config.facts
+    facts, caching, clean, keeps = audit.config.facts, audit.after.value(SETTING), cleaned(audit), _keeps(audit)
+    when = keeps or updates(audit)
     # A prefix that was seen to outlive an update outweighs the calls that should have cleaned it.
     seen = facts.stale_prefixes if isinstance(facts.stale_prefixes, str) else ""
     if when is None or (clean is True and not seen) or (caching is not True and not isinstance(caching, Unknown)):
         return
-    if facts.pause_mode is PauseMode.KEEP and facts.pause_clears_cache is False:
-        return  # stale-kv-after-update reports it, with the pause as its cause.
-    severity = Severity.NOTE
+    severity, version = Severity.NOTE, audit.after.version
     if seen:
         severity = Severity.ERROR
         message = (
             f"Prefix caching is on, {when}, and the cache outlived some of them: {seen}. Reset it with every update."
         )
     elif isinstance(caching, Unknown):
-        how = "the cache is not reset" if clean is False else "whether the cache is reset then is not told by this file"
-        message = f"Whether prefix caching is on in vLLM {audit.after.version} cannot be told: {caching.reason}. "
-        message += f"{when.capitalize()}, and {how}: with caching, reset it with every update."
-    elif clean is False:
-        certain = facts.salts_prefix_cache is False
+        how = ", and the cache is not reset" if clean is False else ", and no reset is seen in this file"
+        message = f"Whether prefix caching is on in vLLM {version} cannot be told: {caching.reason}. If it is, blocks "
+        message += f"of old weights serve new requests, as {when}{'' if keeps else how}: reset it with each update."
+    elif clean is False or (keeps and clean is None):
+        certain = facts.salts_prefix_cache is False and (not keeps or facts.resets_prefix_cache is False)
         severity = Severity.ERROR if certain else Severity.WARNING
-        message = f"Prefix caching is on in vLLM {audit.after.version} and {when}, but the cache is not reset. "
-        message += f"Reset it with every update, or set {SETTING} to false."
+        not_reset = "" if keeps else ", but the cache is not reset"
+        message = f"Prefix caching is on in vLLM {version} and {when}{not_reset}: blocks of old weights serve new "
+        message += f"requests. Reset it with every update, or set {SETTING} to false."
     else:
         problem = f"cannot be told: {clean.reason}" if isinstance(clean, Unknown) else "is not told by this file"
-        message = (
-            f"Prefix caching is on in vLLM {audit.after.version} and {when}; whether the cache is reset then {problem}."
-        )
+        message = f"Prefix caching is on in vLLM {version} and {when}; whether the cache is reset then {problem}."
         message += " Make sure that it is."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
-    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM, by=("weight_updates",))
+    by = ("pause_mode", "pause_clears_cache", "weight_updates") if keeps else ("weight_updates",)
+    yield RULE.finding(audit, severity, SETTING, message, fix, Trial(recipe="weight-update"), by=by)
+
+
+def _keeps(audit: Audit) -> str | None:
+    """Return a clause with the pause that keeps requests and cache; None for none, or without updates."""
+    facts = audit.config.facts
+    if facts.pause_mode is not PauseMode.KEEP or facts.pause_clears_cache is not False:
+        return None
+    if facts.weight_updates is WeightUpdates.NONE:
+        return None
+    if facts.pause_arguments == []:
+        return "the weight update keeps requests and cache"
+    return "pause_generation keeps requests and cache (mode=keep, clear_cache=False)"
 
 
 RULE = Rule("prefix-cache-across-updates", Layer.INFERENCE_PATH, check)

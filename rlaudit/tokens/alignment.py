@@ -57,7 +57,7 @@ WHOLE = 0.9
 MOST_SURPRISE = 2.0
 # Tokens: where a shift begins is known to the token that differs first, which may be one after.
 NEAR_A_RESUME = 2
-SHOWN = 5
+SHOWN = 2
 
 
 class Misalignment(StrEnum):

@@ -88,7 +88,7 @@ def test_a_factor_that_the_release_lacks_is_unsupported_and_changes_no_exit_code
 def test_the_objective_is_not_judged_over_a_mismatch_and_no_correction_is_advised(migration: Run) -> None:
     objective = migration.layer("objective")
     assert objective["verdict"] == "not tested"
-    assert "switch on no importance-sampling correction" in objective["next"]
+    assert "leave importance-sampling corrections off" in objective["next"]
 
 
 def test_reference_and_parity_arm_agree_with_the_trainer_to_float32(migration: Run) -> None:

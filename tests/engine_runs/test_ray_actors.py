@@ -74,7 +74,7 @@ def test_inspect_says_that_the_last_update_reached_one_replica(
     (config,) = report["configs"]
     (said,) = [one for one in config["recorded"] if "different numbers of weight updates" in one]
     assert f": {STEPS} in process" in said and f"; {STEPS - 1} in process" in said
-    assert "stale-kv-after-update" in [finding["rule"] for finding in report["findings"]]
+    assert "prefix-cache-across-updates" in [finding["rule"] for finding in report["findings"]]
 
 
 def test_compare_joins_the_trainers_rows_with_both_replicas(

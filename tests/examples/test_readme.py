@@ -75,7 +75,7 @@ def test_the_suppression_that_is_quoted_silences_its_rule(tmp_path, monkeypatch,
         assert config.count("  vllm_kwargs:\n") == 1
         (tmp_path / name).write_text(config.replace("  vllm_kwargs:\n", f"  vllm_kwargs:\n{line}"))
         run(["inspect", name, "--from", "0.8.5", "--to", "0.18.1", "--output", "concise"])
-        told.append("error stale-kv-after-update" in capsys.readouterr().out)
+        told.append("error prefix-cache-across-updates" in capsys.readouterr().out)
     assert told == [True, False]
 
 

@@ -70,7 +70,7 @@ CASES = {
     ),
     "salted in some releases and reset in others is no danger": (
         "rl.toml", "[inference.model]\nname = 'm'\n[orchestrator]\n[trainer]\n", "0.18.1", "0.18.1",
-        "stale-kv-after-update",
+        "prefix-cache-across-updates",
     ),
 }  # fmt: skip
 

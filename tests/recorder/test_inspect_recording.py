@@ -143,7 +143,7 @@ def test_a_pause_that_keeps_requests_and_cache_is_found_in_the_calls(inspect: An
         process.step(4)
     process.write()
     report = inspect("run")
-    assert rules(report)["stale-kv-after-update"] == "error" and report["exit_code"] == 1
+    assert rules(report)["prefix-cache-across-updates"] == "error" and report["exit_code"] == 1
     facts = {name: row["effective_to"] for name, row in rows(report, "trainer").items()}
     assert facts["weight_updates"] == "in flight" and facts["pause_mode"] == "keep"
     assert any("reload_weights 2 x" in line for line in report["configs"][0]["recorded"])

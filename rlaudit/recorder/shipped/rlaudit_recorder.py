@@ -783,7 +783,7 @@ def _outputs_begin(call):
     # First, and not to fail: vLLM refuses logprobs that it did not ask for.
     taken = _take_hidden(process.hidden, engine, outputs) if process.hidden else {}
     # Most of what the recorder costs is from here on: it runs once a sequence and step.
-    # What comes for a request that was aborted meanwhile nobody is given: vLLM drops it, too.
+    # As vLLM does: what was sampled of a request that was aborted meanwhile does not count.
     alive = processor.request_states
     outputs = [output for output in outputs if output.request_id in alive]
     kept, unseen = process.kept.get(engine, {}), process.unseen.get(engine, ())

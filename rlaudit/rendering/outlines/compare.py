@@ -21,6 +21,7 @@ NEUTRAL = {
     "top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0,
     "logit_bias": (),
 }  # fmt: skip
+UNRELIABLE = Lines(["?: too few prompts for an interval to be relied on"], mark="")
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
 SHOWN_VERSIONS = 12  # the report's JSON has all
 VERSIONS = (
@@ -68,6 +69,7 @@ def _blocks(table: Compared) -> list[Block]:
     blocks: list[Block] = [
         Lines(_about(table), table.name, mark=""),
         Table(METRICS[:2], headline, headed=False),
+        *([] if all(measured[name].reliable for name in HEADLINE if name in measured) else [UNRELIABLE]),
         Folded(f"Metrics ({len(rows)})", Table(METRICS, rows)),
         *versions_of(table),
     ]
@@ -107,7 +109,7 @@ def _about(table: Compared) -> list[str]:
     if data is not None:
         given = data.sequences + data.sequences_left_out
         share = f"{100 * (1 - data.left_out):.1f} % of the data"
-        lines.append(f"figures rest on {data.sequences} of {given} sequences, {share}")
+        lines.append(f"the figures are of {data.sequences} of {given} sequences, {share}")
     return [*lines, *table.alignment.messages]
 
 

@@ -59,7 +59,7 @@ def _unsupported(view: Resolution) -> Resolved | None:
 
 def _by_model(view: Resolution) -> Resolved:
     if view.since("0.29.0"):
-        return Resolved("V2", "every model takes the second model runner from 0.29.0 on")
+        return Resolved("V2", "nothing in this config keeps the first one")
     checkpoint, how = view.checkpoint, ""
     if checkpoint is None and (checkpoint := published(view)) is not None:
         how = ", by the model's name,"

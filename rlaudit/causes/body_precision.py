@@ -51,7 +51,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if excess is None:
         return NotTested("no mismatch to explain")
     if evidence.floor_k2 is None:
-        return NotTested("how much rounding is usual is not known: it takes a log of today's engine without a mismatch (--before)")
+        return NotTested("how much rounding is usual is not known: it takes a clean log of today's engine (--before)")
     noise = dense_noise(evidence)
     if noise.objections:
         return NotTested(f"the residual is not that of rounding: {noise.objections[0]}")

@@ -1,9 +1,10 @@
 """Routers that choose other experts: a few tokens far off while all others stay where they were.
 
-Covered: tokens beyond six standard deviations of what every other covariate explains. Told from precision, which is
-dense, from noise with heavy tails, which thins out on the way there, and from a local cause, which its covariate
-explains. A flip meets any token of any sequence and makes it likelier or less likely: outliers that share sequences,
-the sign of a token id, one sign at all, the end of their sequence or the least likely tokens have other causes.
+Covered: tokens more than six standard deviations from what position, entropy and the other columns explain. Told from
+precision, which is dense, from noise with heavy tails, which thins out on the way there, and from a local cause, which
+its covariate explains. A flip meets any token of any sequence and makes it likelier or less likely: outliers that share
+sequences, the sign of a token id, one sign at all, the end of their sequence or the least likely tokens have other
+causes.
 Not covered: routing differences in most tokens, which look like dense noise, and rollouts under a filter, whose edge
 moves with any noise and puts a few tokens far off.
 Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slime replay the routing.

@@ -111,7 +111,8 @@ def ablate(
 ) -> int:
     """Say which setting is to blame, by controlled runs.
 
-    Each arm is an engine on this machine or a cluster; the report judges the three layers.
+    Each arm is an engine on this machine or a cluster. The report judges three layers: what logprobs mean, the
+    inference path, the objective.
     """
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.ablation.run import Ablation

@@ -82,7 +82,7 @@ def _standing(standing: "Sequence[Finding]") -> str:
     sets = first.sets and first.severity != Severity.NOTE
     which = "for the first, " if sum(finding.severity != Severity.NOTE for finding in standing) > 1 else ""
     to_set = f"; {which}set {_listed(_settings(first))}" if sets else ""
-    return f"Today and after it: {_counted_and_named(standing)}{to_set}."
+    return f"Today and after the move: {_counted_and_named(standing)}{to_set}."
 
 
 def _settings(finding: "Finding") -> list[str]:

@@ -66,7 +66,7 @@ def reported(desk: Desk, output: str, *words: str) -> str:
 @pytest.mark.parametrize("output", ["text", "markdown", "html"])
 def test_what_the_move_brings_stands_before_what_is_so_today(desk: Desk, output: str) -> None:
     page, end = reported(desk, output), "<" if output == "html" else "\n"
-    parts = (f"What the move brings{end}", "Raw logprobs", f"Today and after it{end}", "Prefix caching is on.")
+    parts = (f"What the move brings{end}", "Raw logprobs", f"Today and after the move{end}", "Prefix caching is on.")
     places = [page.rindex(part) for part in parts]
     assert places == sorted(places)
 
@@ -101,7 +101,7 @@ def test_the_first_screen_is_the_answer_and_a_layer_never_matches(desk: Desk) ->
     assert lines[2:5] == [
         "The move brings 1 error (toy-raw).",
         "What to set: logprobs_mode=processed_logprobs.",
-        "Today and after it: 1 warning (toy-caching) and 1 note; set enable_prefix_caching=false.",
+        "Today and after the move: 1 warning (toy-caching) and 1 note; set enable_prefix_caching=false.",
     ]
     rows = [" ".join(line.split()) for line in lines[5:9]]
     assert rows == [

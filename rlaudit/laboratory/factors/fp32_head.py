@@ -1,7 +1,7 @@
 """The output head (`lm_head`) in float32, on the rollout side, on the trainer side, or on both.
 
-An exclusive-or factor: one side alone can be further apart than none, so the sides are never reported without each
-other. The rollout side is set natively from 0.26.0 on and through a worker extension before. The precision of each side
+One side in float32 alone can be further from the other than with neither, so the figures are of both sides together.
+The rollout side is set natively from 0.26.0 on and through a worker extension before. The precision of each side
 is observed without the other, on the lattice that bfloat16 logits leave in differences of top logprobs. Source:
 research on PipelineRL's fp32 head, vLLM pull request 48390, NeMo-RL pull request 3936.
 """

@@ -36,7 +36,7 @@ SEVERITIES = tuple(reversed(Severity))
 # In the order in which layers must be judged.
 LAYERS = (*Layer, None)
 # The findings of a move by `so_today`, and those of a config that does not move.
-_SPLIT = {"What the move brings": False, "Today and after it": True, "": None}
+_SPLIT = {"What the move brings": False, "Today and after the move": True, "": None}
 ACTIONS, LOST = "What to do", "Written, and without effect"
 LAST_STEPS = ["step or batch", "process", "time", "requests", "tokens", "cached", ""]
 OUTCOMES = {
@@ -214,7 +214,7 @@ def summary(report: "Report") -> list[str]:
     inspected = report["inspection"]
     looked_at = [
         f"{counted(inspected.files_read, 'file')} read",
-        f"{inspected.files_with_config} with {counted(inspected.configs, 'rollout config')}",
+        f"{counted(inspected.configs, 'rollout config')} in {inspected.files_with_config} of them",
         counted(inspected.settings, "setting"),
         f"{counted(inspected.rules, 'rule')} run ({inspected.platform}: {inspected.machine})",
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlaudit.cli import where_cells_run as where
-from rlaudit.cli.completed_names import factors, one_of, recipes_and_files, releases
+from rlaudit.cli.names import of_kind
 from rlaudit.cli.options import LOCAL, FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet, threshold_of
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
-RELEASES = one_of(releases)
+RELEASES = of_kind("versions")
 
 
 class Until(StrEnum):
@@ -40,13 +40,22 @@ class Until(StrEnum):
     VERDICT = "verdict"
 
 
+def _recipes_and_files(incomplete: str) -> list[str]:
+    """Return recipes by name, then files and folders: a recipe, a config or a recording."""
+    from rlaudit.laboratory.recipe import recipe_names
+
+    folder = Path(incomplete).parent if "/" in incomplete else Path()
+    files = sorted(f"{path}/" if path.is_dir() else str(path) for path in folder.glob("*"))
+    return [name for name in (*recipe_names(), *files) if name.startswith(incomplete)]
+
+
 def ablate(
     recipe: Annotated[
         str,
         typer.Argument(
             metavar="RECIPE",
             help="A recipe by name (v0-to-v1, quick, ...) or path, a rollout config, or a recording.",
-            autocompletion=recipes_and_files,
+            autocompletion=_recipes_and_files,
         ),
     ],
     from_: Annotated[
@@ -76,7 +85,7 @@ def ablate(
         typer.Option(
             metavar="NAME[=LEVEL]",
             help="Try this factor, too (rlaudit list factors); repeatable.",
-            autocompletion=one_of(factors),
+            autocompletion=of_kind("factors"),
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Another model: a path or a hub id.")] = None,

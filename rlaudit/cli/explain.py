@@ -4,15 +4,15 @@ from typing import Annotated
 
 import typer
 
-from rlaudit.cli.completed_names import one_of, pages
-from rlaudit.cli.pages import TOPICS, print_page
+from rlaudit.cli.names import TOPICS, one_of
+from rlaudit.cli.pages import all_names, print_page
 
 
 def explain(
     name: Annotated[
         str,
         typer.Argument(
-            autocompletion=one_of(pages),
+            autocompletion=one_of(all_names),
             help="A rule, cause, test, framework, factor, metric or key of a training log; or a topic: "
             f"{', '.join(TOPICS)}, dialects, recording; or a release, as 0.26.0, or a move, as 0.8.5..0.18.1.",
         ),

@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-from rlaudit.cli.completed_names import Completed, formats, one_of, releases, rules
 from rlaudit.cli.inspect_arguments import arguments_parser
+from rlaudit.cli.names import Completed, described, formats, one_of, rule_names
 
 
 def _completable() -> Callable[..., None]:
@@ -23,7 +23,11 @@ def _completable() -> Callable[..., None]:
 
 
 # By the name of an argument; those with choices complete these.
-NAMED = {"before": releases, "after": releases, "select": rules, "ignore": rules, "output": formats}
+NAMED = {
+    **dict.fromkeys(("before", "after"), lambda: described()["versions"]),
+    **dict.fromkeys(("select", "ignore"), rule_names),
+    "output": formats,
+}
 
 
 def _names_of(action: argparse.Action) -> Completed | None:

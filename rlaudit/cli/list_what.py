@@ -2,17 +2,21 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rlaudit.cli.names import rule_names
+from rlaudit.cli.shown import folded, in_columns, show
 from rlaudit.errors import UsageError
-from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
     from rlaudit.advisories.advisory import Advisory
+
+
+Rows = Iterable[Sequence[object]]
 
 
 class Listed(StrEnum):
@@ -42,11 +46,11 @@ def list_(
     With --from and --to: the advisories that a move between two releases crosses.
     """
     if before is None and after is None:
-        to_stdout(f"{LISTS[what]()}\n")
+        show(in_columns(LISTS[what]()) if what in LISTS else folded(TEXTS[what]()))
         return 0
     if what is not Listed.ADVISORIES or before is None or after is None:
         raise UsageError("--from and --to go together, and with advisories", "rlaudit list advisories --from X --to Y")
-    to_stdout(f"{_crossed(before, after)}\n")
+    show(_crossed(before, after))
     return 0
 
 
@@ -55,25 +59,23 @@ def _summary(documentation: str) -> str:
     return " ".join(documentation.partition("\n\n")[0].split())
 
 
-def _rules() -> str:
+def _rules() -> Rows:
     from rlaudit.inspection.documentation import rule_documentation
-    from rlaudit.inspection.selection import rule_names
     from rlaudit.rules import known_rules
 
-    layers = {name: str(rule.layer) for name, rule in known_rules().items()}
-    return "\n".join(
-        f"{name:<40} {layers.get(name, '-'):<15} {_summary(rule_documentation(name) or '')}" for name in rule_names()
-    )
+    rules = known_rules()
+    for name in rule_names():
+        yield name, rules[name].layer if name in rules else "-", _summary(rule_documentation(name) or "")
 
 
-def _advisories() -> str:
+def _advisories() -> Rows:
     from rlaudit.advisories import known_advisories
 
-    return _lines_of(known_advisories())
+    return _rows_of(known_advisories())
 
 
-def _lines_of(advisories: "Mapping[str, Advisory]") -> str:
-    return "\n".join(f"{name:<36} {advisory.window!s:<18} {advisory.sentence}" for name, advisory in advisories.items())
+def _rows_of(advisories: "Mapping[str, Advisory]") -> Rows:
+    return [(name, advisory.window, advisory.sentence) for name, advisory in advisories.items()]
 
 
 def _crossed(before: str, after: str) -> str:
@@ -88,25 +90,22 @@ def _crossed(before: str, after: str) -> str:
         "Still open: both have them": defects.still_open,
     }
     return "\n\n".join(
-        "\n".join([f"{heading} ({len(part)})", *_lines_of(part).splitlines()]) for heading, part in parts.items()
+        f"{heading} ({len(part)})\n{in_columns(_rows_of(part))}".rstrip() for heading, part in parts.items()
     )
 
 
-def _frameworks() -> str:
+def _frameworks() -> Rows:
     from rlaudit.inspection.read_configs import known_dialects
 
-    return "\n".join(
-        f"{name:<18} {dialect.title:<24} {_summary(dialect.about)}" for name, dialect in known_dialects().items()
-    )
+    return [(name, dialect.title, _summary(dialect.about)) for name, dialect in known_dialects().items()]
 
 
-def _versions() -> str:
+def _versions() -> Rows:
     from rlaudit.vllm.catalogue import Catalogue, known_versions
     from rlaudit.vllm.measured import RUNS, measured
     from rlaudit.vllm.resolution.engine import has_v0
     from rlaudit.vllm.review import unreviewed
 
-    lines = []
     for version in known_versions():
         catalogue = Catalogue.at(version)
         open_rules = unreviewed(version)
@@ -114,45 +113,36 @@ def _versions() -> str:
         platforms = [platform for platform in RUNS if measured(version, platform)]
         figures = f"; measured on {' and '.join(platforms)} (rlaudit explain VERSION)" if platforms else ""
         review = f"; not reviewed: {', '.join(open_rules)}" if open_rules else ""
-        lines.append(
-            f"{version!s:<12} {engines:<9} {len(catalogue.engine):>3} arguments  "
-            f"{len(catalogue.variables):>3} variables  from {catalogue.source}{figures}{review}"
-        )
-    return "\n".join(lines)
+        known = f"{len(catalogue.engine):>3} arguments  {len(catalogue.variables):>3} variables"
+        yield version, engines, known, f"from {catalogue.source}{figures}{review}"
 
 
-def _settings_keys() -> str:
+def _settings_keys() -> Rows:
     from rlaudit.inspection.settings import KEYS
 
-    return "\n".join(f"{name:<10} {meaning}" for name, (_, meaning) in KEYS.items())
+    return [(name, meaning) for name, (_, meaning) in KEYS.items()]
 
 
-def _causes() -> str:
+def _causes() -> Rows:
     from rlaudit.attribution.attribute import all_causes
 
-    return "\n".join(f"{name:<28} {cause.layer:<15} {cause.title}" for name, cause in all_causes().items())
+    return [(name, cause.layer, cause.title) for name, cause in all_causes().items()]
 
 
-def _tests() -> str:
+def _tests() -> Rows:
     from rlaudit.meaning.documented import ALL
 
-    return "\n".join(
-        f"{name:<18} {test.layer:<15} {_summary(inspect.getdoc(test.modules[0]) or '')} Needs {test.needs}."
-        for name, test in ALL.items()
-    )
+    for name, test in ALL.items():
+        yield name, test.layer, f"{_summary(inspect.getdoc(test.modules[0]) or '')} Needs {test.needs}."
 
 
-def _factors() -> str:
+def _factors() -> Rows:
     from rlaudit.laboratory.studies.arms.plan import known_factors
     from rlaudit.laboratory.studies.updates import factor as weight_update
 
     factors = known_factors()
-    lines = [
-        f"{name:<18} {factor.layer:<15} {_summary(factors.documentation(name))}" for name, factor in factors.items()
-    ]
-    about_updates = _summary(inspect.getdoc(weight_update) or "")
-    lines.append(f"{weight_update.NAME:<18} {weight_update.LAYER:<15} {about_updates}")
-    return "\n".join(sorted(lines))
+    rows = [(name, factor.layer, _summary(factors.documentation(name))) for name, factor in factors.items()]
+    return sorted([*rows, (weight_update.NAME, weight_update.LAYER, _summary(inspect.getdoc(weight_update) or ""))])
 
 
 def _metrics() -> str:
@@ -162,15 +152,13 @@ def _metrics() -> str:
     return listed(all_metrics())
 
 
-def _recipes() -> str:
+def _recipes() -> Rows:
     import yaml
 
     from rlaudit.laboratory.recipe import recipe_folders
 
-    paths = [path for folder in recipe_folders() for path in sorted(folder.glob("*.yaml"))]
-    return "\n".join(
-        f"{path.stem:<14} {yaml.safe_load(path.read_text(encoding='utf-8'))['description']}" for path in paths
-    )
+    for path in (path for folder in recipe_folders() for path in sorted(folder.glob("*.yaml"))):
+        yield path.stem, _summary(yaml.safe_load(path.read_text(encoding="utf-8"))["description"])
 
 
 def _recipe_keys() -> str:
@@ -193,7 +181,7 @@ def _schema() -> str:
     return json.dumps(report_schema(), indent=1)
 
 
-LISTS: Mapping[Listed, Callable[[], str]] = {
+LISTS: Mapping[Listed, Callable[[], Rows]] = {
     Listed.RULES: _rules,
     Listed.ADVISORIES: _advisories,
     Listed.FRAMEWORKS: _frameworks,
@@ -201,9 +189,12 @@ LISTS: Mapping[Listed, Callable[[], str]] = {
     Listed.SETTINGS_KEYS: _settings_keys,
     Listed.CAUSES: _causes,
     Listed.FACTORS: _factors,
-    Listed.METRICS: _metrics,
     Listed.TESTS: _tests,
     Listed.RECIPES: _recipes,
+}
+# What is no table.
+TEXTS: Mapping[Listed, Callable[[], str]] = {
+    Listed.METRICS: _metrics,
     Listed.RECIPE_KEYS: _recipe_keys,
     Listed.SCHEMA: _schema,
 }

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from rlaudit.cli.completed_names import formats, one_of
 from rlaudit.cli.inspect_arguments import FAIL_FOR_HELP
+from rlaudit.cli.names import formats, one_of
 from rlaudit.cli.output import HELP
 from rlaudit.errors import UsageError
 from rlaudit.severity import FailFor, Severity, Threshold

@@ -1,16 +1,15 @@
 """`--output FORMAT[:PATH]`: where a report goes, and in which format. A format never changes the exit code."""
 
 import importlib
-import pkgutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.cli.names import formats
 from rlaudit.cli.terminal import terminal_width
 from rlaudit.errors import UsageError
-from rlaudit.rendering import formats
 from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.standard_input import DASH
 from rlaudit.standard_output import in_ascii, to_stdout, utf_8
@@ -39,13 +38,13 @@ class Output:
 def parse_outputs(wanted: Sequence[str] | None, verbose: bool = False) -> list[Output]:
     """Read --output. Raises UsageError for an unknown format, two reports on one stdout, or one on a closed stdout."""
     # Only requested formats are imported: a file is named after its format (a test checks it).
-    names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
+    names = formats()
     outputs = []
     for text in wanted or ["text"]:
         name, _, path = _with_format(text).partition(":")
         if name not in names:
             raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(names)}")
-        report_format: ReportFormat = importlib.import_module(f"{formats.__name__}.{name}").FORMAT
+        report_format: ReportFormat = importlib.import_module(f"rlaudit.rendering.formats.{name}").FORMAT
         report_format = report_format.verbose() if verbose else report_format
         outputs.append(Output(report_format, Path(path) if path not in ("", DASH) else None))
     on_stdout = sum(output.path is None for output in outputs)

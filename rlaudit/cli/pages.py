@@ -3,24 +3,18 @@
 import ast
 import inspect
 import re
-import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from pkgutil import iter_modules
 
 import rlaudit
-from rlaudit.cli.terminal import columns
+from rlaudit.cli.names import TOPICS, described, related, rule_names, words_of_a_report
+from rlaudit.cli.shown import drawn, folded, show
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.discover import offered
 from rlaudit.errors import UsageError
 from rlaudit.layers import Layer
-from rlaudit.standard_output import to_stdout
 
 _PACKAGE = Path(rlaudit.__file__).parent
-# One file each, in Markdown.
-TOPICS = {file.stem: file for file in sorted(_PACKAGE.joinpath("topics").glob("*.md"))}
-# Columns; a line is not folded further.
-_NARROWEST = 40
 _FRAMEWORKS = _PACKAGE / "dialects" / "frameworks"
 
 
@@ -29,35 +23,25 @@ def print_page(name: str) -> int:
     for about in _KINDS:
         page = about(name)
         if page is not None:
-            to_stdout(f"{page}\n")
+            parts = (drawn(page) if name in TOPICS else folded(page), folded(_see_also(name)))
+            show("\n\n".join(filter(None, parts)))
             return 0
     otherwise = "see: rlaudit list rules, list factors; for the words of a report: rlaudit explain words"
     raise UsageError(f"nothing is called {name!r}", did_you_mean(name, all_names(), otherwise))
 
 
+def _see_also(name: str) -> str:
+    lines = [f"    {kind + ':':<12}{', '.join(names)}" for kind, names in related(name).items()]
+    return "\n".join(["See also (rlaudit explain NAME)", *lines]) if lines else ""
+
+
 def all_names() -> set[str]:
-    """Return every name that has a page."""
+    """Return every name that has a page, but for moves and keys of a training log."""
     from rlaudit.curves.metric_translation import logged_quantities
     from rlaudit.inspection.read_configs import known_dialects
-    from rlaudit.inspection.selection import rule_names
-    from rlaudit.meaning.documented import ALL as TESTS
 
-    packages = {"causes": "-", "laboratory/factors": "-", "metrics": "_"}
-    files = {
-        module.name.replace("_", joint)
-        for package, joint in packages.items()
-        for module in iter_modules([str(_PACKAGE / package)])
-    }
-    return {
-        *files,
-        *rule_names(),
-        *known_dialects(),
-        *TESTS,
-        *logged_quantities(),
-        *TOPICS,
-        *_MADE,
-        *_words_of_a_report(),
-    }
+    files = (name for names in described().values() for name in names)
+    return {*files, *rule_names(), *known_dialects(), *logged_quantities(), *_MADE, *words_of_a_report()}
 
 
 def _about_topic(name: str) -> str | None:
@@ -71,26 +55,7 @@ def _about_release(name: str) -> str | None:
         return None
     from rlaudit.cli.release_page import release_page
 
-    page = release_page(name)
-    return page if page is None else _folded(page)
-
-
-def _folded(page: str) -> str:
-    """Break lines at the width of a terminal, and indent what continues a line; a pipe keeps them whole."""
-    width = columns()
-    if width is None:
-        return page
-    lines = (
-        textwrap.fill(
-            line,
-            max(width, _NARROWEST),
-            subsequent_indent=" " * (len(line) - len(line.lstrip()) + 4),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for line in page.splitlines()
-    )
-    return "\n".join(lines)
+    return release_page(name)
 
 
 def _about_rule(name: str) -> str | None:
@@ -200,16 +165,8 @@ def _about_key(name: str) -> str | None:
 
 
 def _word_of_a_report(name: str) -> str | None:
-    about = _words_of_a_report().get(name.lower())
-    return about and _folded(f"{name}: {about}\n\nrlaudit explain words has the other words of a report.")
-
-
-def _words_of_a_report() -> dict[str, str]:
-    """Return what the topic `words` says about each word, in entries such as `- *word*, *other*: ...`."""
-    entries = re.findall(r"^- (\*[^:]+\*): (.*(?:\n  .*)*)", TOPICS["words"].read_text(encoding="utf-8"), re.MULTILINE)
-    return {
-        word.lower(): " ".join(about.split()) for words, about in entries for word in re.findall(r"\*(.+?)\*", words)
-    }
+    about = words_of_a_report().get(name.lower())
+    return about and f"{name}: {about}\n\nrlaudit explain words has the other words of a report."
 
 
 def _about_recording() -> str:

@@ -9,7 +9,7 @@ from documented_commands import ROOT, blocks, command_lines, lay_out, run_line
 from rlaudit.cli.app import run
 from rlaudit.cli.commands import COMMANDS
 from rlaudit.cli.examples import EXAMPLES
-from rlaudit.cli.pages import TOPICS
+from rlaudit.cli.names import TOPICS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ALL = "\n".join([README, *(file.read_text(encoding="utf-8") for file in TOPICS.values())])

@@ -1,13 +1,16 @@
 """A dialect as a page to read: `rlaudit explain verl`, and what may stand in one: `rlaudit explain dialects`."""
 
 import inspect
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from rlaudit.dialects.clause import Clause, clauses
-from rlaudit.dialects.framework_code import places
-from rlaudit.dialects.spec import Spec, spec_at
+from rlaudit.dialects.spec import spec_at
 
 _SECTIONS = {
     "engine": "What vLLM's engine gets",
@@ -16,28 +19,28 @@ _SECTIONS = {
     "trainer": "What the trainer does",
     "objective": "Options with defaults that decide the objective",
 }
-_CHANGES = ("map", "above", "up to", "text", "truth", "wrap", "json", "null")
+_CHANGES = ("above", "up to", "wrap")
+_RELEASE = re.compile(r"release (>=|<) (\d[\w.]*)")
 
 
 def page_of(path: Path) -> str:
-    """Return a dialect as text: each setting with where it comes from and the place that decides it."""
+    """Return a dialect as text: what is read of a config, what is not, and what each release changes."""
     dialect = spec_at(path)
-    lines = [dialect.title, "", str(dialect.declared.get("about", "")), "", f"Read: {dialect.declared['read']}"]
-    package = dialect.package
-    if package is not None:
-        lines.append(f"Pinned as: {', '.join((*package.names, *package.repositories))}")
-    lines += list(_releases(dialect))
-    for name, title in _SECTIONS.items():
-        if name in dialect.declared:
-            lines += ["", title]
-            for setting, entry in dialect.declared[name].items():
-                lines += list(_setting(setting, entry))
-    if dialect.declared.get("lost"):
-        lines += ["", "Written, and without effect"]
-        lines += [
-            f"  {_lost(entry)}{_if(entry)}: {entry['as']}, {entry['because']}" for entry in dialect.declared["lost"]
-        ]
-    return "\n".join(lines)
+    declared = dialect.declared
+    roots = " or ".join(dict.fromkeys(layout.root for layout in dialect.layouts if layout.root))
+    head = [f"Releases that were read: {declared['read']}", *([f"@ stands for: {roots}"] if roots else [])]
+    if dialect.package is not None:
+        head.append(f"Pinned as: {', '.join((*dialect.package.names, *dialect.package.repositories))}")
+    parts = {title: list(_read(declared.get(name) or {})) for name, title in _SECTIONS.items()}
+    parts["What is not read, or has no effect"] = list(_not_read(declared))
+    release = declared.get("release") or {}
+    parts[f"What releases of {release.get('of', dialect.title)} change"] = list(_changed_by_releases(declared))
+    parts[f"The {release.get('of')} that its releases bring"] = [
+        f"  {first}: {other}" for first, other in (release.get("carried") or {}).items()
+    ]
+    parts["Conditions"] = [f"  {name}: {condition}" for name, condition in (declared.get("conditions") or {}).items()]
+    shown = ["\n".join([title, *lines]) for title, lines in parts.items() if lines]
+    return "\n\n".join([dialect.title, str(declared.get("about", "")), "\n".join(head), *shown])
 
 
 def grammar() -> str:
@@ -62,55 +65,117 @@ def grammar() -> str:
     return "\n\n".join(inspect.getdoc(module) or "" for module in modules)
 
 
-def _releases(dialect: Spec) -> Iterator[str]:
-    release = dialect.declared.get("release", {})
-    if release:
-        yield from ("", "What tells its release")
-    for name, field in release.get("fields", {}).items():
-        yield f"  {name}: {', '.join(f'{bound} {field[bound]}' for bound in ('since', 'before') if bound in field)}"
-    for first, newest in release.get("admits vllm", {}).items():
-        yield f"  from {first} on: {release['admits by']} admits vLLM up to {newest}"
+def _read(section: Mapping[str, Any]) -> Iterator[str]:
+    for setting, entry in section.items():
+        name = setting
+        for clause in clauses(entry):
+            if "lost" not in clause and ("open" not in clause or "default" in clause):
+                yield f"  {name:<30} {_source(clause)}{_if(clause)}{_because(clause)}"
+                name = ""
+
+
+def _not_read(declared: Mapping[str, Any]) -> Iterator[str]:
+    for name in _SECTIONS:
+        for setting, entry in declared.get(name, {}).items():
+            for clause in clauses(entry):
+                if "lost" in clause:
+                    yield f"  {clause['key']}: {clause['lost']}{_if(clause)}{_because(clause)}"
+                elif "open" in clause and "default" not in clause:
+                    yield f"  {setting}: {clause['open']}{_if(clause)}"
+    for entry in declared.get("lost") or ():
+        name = f"other keys of {entry['others of']}" if "others of" in entry else entry["key"]
+        yield f"  {name}: {entry['as']}{_if(entry)}{_because(entry)}"
+    for entries in (declared.get("elsewhere") or {}).values():
+        yield from (f"  {entry['because']}{_if(entry)}" for entry in clauses(entries))
+    yield from (f"  {entry['say']}{_if(entry)}" for entry in declared.get("not seen") or ())
+
+
+def _changed_by_releases(declared: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the releases at which something is decided otherwise, each with what that is."""
+    changes: dict[Version, dict[str, None]] = defaultdict(dict)
+    for release, change in _changes(declared):
+        changes[Version(str(release))][change] = None
+    for version in sorted(changes):
+        yield f"  {version}"
+        yield from (f"    {change}" for change in changes[version])
+
+
+def _changes(declared: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    release = declared.get("release") or {}
+    for bound, words in (("since", "new key"), ("before", "no more")):
+        fields: dict[Any, list[str]] = defaultdict(list)
+        for name, field in release.get("fields", {}).items():
+            fields[field.get(bound)].append(name)
+        yield from ((since, f"{words}: {', '.join(names)}") for since, names in fields.items() if since is not None)
+    for first, newest in (release.get("admits vllm") or {}).items():
+        yield first, f"admits vLLM up to {newest} ({release['admits by']})"
     for kind in ("by keys", "runs with vllm", "by vllm"):
-        for entry in release.get(kind, ()):
-            first = f"from {entry['since']} on" if "since" in entry else ""
-            end = f"before {entry['before']}" if "before" in entry else ""
-            yield f"  {', '.join(part for part in (first, end) if part)}: {entry['because']}"
+        entries = (entry for entry in release.get(kind) or () if "since" in entry)
+        yield from ((entry["since"], entry["because"]) for entry in entries)
+    for name in _SECTIONS:
+        for setting, entry in (declared.get(name) or {}).items():
+            for clause in clauses(entry):
+                yield from ((at, f"{setting}: {change}") for at, change in _changes_of(clause))
+    for name, text in (declared.get("conditions") or {}).items():
+        yield from ((at, f"what {name} is (Conditions, below)") for _, at in _RELEASE.findall(str(text)))
 
 
-def _lost(entry: Clause) -> str:
-    return f"other keys of {entry['others of']}" if "others of" in entry else str(entry["key"])
+def _changes_of(clause: Clause) -> Iterator[tuple[Any, str]]:
+    before = clause.get("default")
+    for release, later in clause.get("moved", {}).items():
+        yield release, f"{_word(before)} -> {_word(later)}"
+        before = later
+    signs = {">=": "", "<": "no longer "}
+    bounds = [(signs[sign], release) for sign, release in _RELEASE.findall(str(clause.get("if", "")))]
+    bounds += [(word, clause[bound]) for bound, word in (("since", ""), ("before", "no longer ")) if bound in clause]
+    if "open" not in clause:
+        for word, release in bounds:
+            yield release, f"{word}{_source(clause)}{_without_release(clause)}{_because(clause)}"
 
 
-def _setting(name: str, entry: Any) -> Iterator[str]:
-    for at, clause in enumerate(clauses(entry)):
-        yield f"  {name if at == 0 else '':<30} {_source(clause)}{_changed(clause)}{_if(clause)}{_because(clause)}"
-        for file, words in places(clause.get("at", {})):
-            yield f"  {'':<32} {file}: {words}"
-        for file, words in places(clause.get("copy has", {})):
-            yield f"  {'':<32} only in a copy with {file}: {words}"
+def _without_release(clause: Clause) -> str:
+    """Return a clause's condition without the release, if they can be told apart."""
+    condition = str(clause.get("if", ""))
+    parts = [condition] if " or " in condition else condition.split(" and ")
+    rest = " and ".join(part for part in parts if part and not _RELEASE.fullmatch(part))
+    return f" (if {rest})" if rest else ""
 
 
 def _source(clause: Clause) -> str:  # noqa: PLR0911 - one for each form of a clause
-    if "lost" in clause:
-        return f"{clause['key']} is {clause['lost']}"
     key = clause.get("key", "")
     if "value" in clause:
-        return f"{clause['value']!r} if {key} is written" if key else repr(clause["value"])
+        return f"{_word(clause['value'])} if {key} is written" if key and "if" not in clause else _word(clause["value"])
     if "default" in clause:
-        later = "".join(f", {value!r} from {release} on" for release, value in clause.get("moved", {}).items())
-        return f"{key}, else {clause['default']!r}{later}"
+        later = "".join(f", {_word(value)} from {release} on" for release, value in clause.get("moved", {}).items())
+        return (
+            f"{key}{_changed(clause)}, else {_word(clause['default'])}{later}"
+            if key
+            else f"{_word(clause['default'])}{later}"
+        )
     if "devices" in clause:
         return f"{' x '.join(map(str, clause['devices']))} / ({' x '.join(clause['ranks'])})"
     for name, sign in (("sum", " + "), ("product", " x ")):
         if name in clause:
             return sign.join(map(str, clause[name]))
+    if "mapping" in clause:
+        return ", ".join(f"{name}: {'null' if value is None else value}" for name, value in clause["mapping"].items())
     if clause.get("nothing"):
         return "left to vLLM"
-    return key or clause.get("same as", "") or f"open: {clause.get('open', 'the variables of the command')}"
+    return f"{key or clause.get('same as') or 'the variables of the command'}{_changed(clause)}"
+
+
+def _word(value: Any) -> str:
+    return "null" if value is None else repr(value)
 
 
 def _changed(clause: Clause) -> str:
-    return "".join(f", {name} {clause[name]}" for name in _CHANGES if name in clause)
+    words = [f"{_word(word)} -> {_word(other)}" for word, other in (clause.get("map") or {}).items()]
+    return "".join(
+        [
+            f" ({', '.join(words)})" if words else "",
+            *(f", {name} {clause[name]}" for name in _CHANGES if name in clause),
+        ]
+    )
 
 
 def _if(clause: Clause) -> str:

@@ -42,7 +42,7 @@ def test_every_dialect_has_a_page(name: str, capsys: pytest.CaptureFixture[str])
     assert run(["explain", name]) == 0
     page = capsys.readouterr().out
     assert page.startswith(spec_at(shipped()[name]).title)
-    assert page.strip() == page_of(shipped()[name]).strip()
+    assert page.startswith(page_of(shipped()[name]))
 
 
 def test_the_grammar_names_every_way_of_writing_a_config() -> None:

@@ -165,8 +165,25 @@ def _about_key(name: str) -> str | None:
 
 
 def _word_of_a_report(name: str) -> str | None:
-    about = words_of_a_report().get(name.lower())
+    words = words_of_a_report()
+    about = words.get(name.lower()) or words.get(name.lower().partition(" (")[0])
     return about and f"{name}: {about}\n\nrlaudit explain words has the other words of a report."
+
+
+def _about_argument(name: str) -> str | None:
+    """Return the factor that sets an argument of vLLM."""
+    for factor in described()["factors"]:
+        offer = offered("laboratory/factors", factor, "FACTOR")
+        setting = offer and offer.values.get("setting")
+        if isinstance(setting, ast.Constant) and setting.value == name:
+            return f"{name} is set by the factor {factor}.\n\n{_about_factor(factor)}"
+    return None
+
+
+def _about_command(name: str) -> str | None:
+    from rlaudit.cli.commands import COMMANDS
+
+    return f"rlaudit {name}: {COMMANDS[name][1]}\n\nrlaudit {name} --help" if name in COMMANDS else None
 
 
 def _about_recording() -> str:
@@ -216,6 +233,8 @@ _KINDS: tuple[Callable[[str], str | None], ...] = (
     _about_quantity,
     _about_framework,
     _word_of_a_report,
+    _about_argument,
     _about_key,
     _about_test,
+    _about_command,
 )

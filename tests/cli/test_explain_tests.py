@@ -10,6 +10,7 @@ from rlaudit.cli.app import run
 from rlaudit.meaning.documented import ALL
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+REPORTS = sorted(EXAMPLES.rglob("report.json"))
 
 
 def test_the_derivation_of_sibling_agreement_is_printed_with_its_weights_its_interval_and_what_breaks_it(capsys):
@@ -34,22 +35,38 @@ def test_a_word_of_a_report_is_explained_as_the_topic_has_it(word: str, capsys: 
     assert explained.startswith(f"{word}: ") and "rlaudit explain words" in explained
 
 
-@pytest.mark.parametrize("example", ["vllm/v0-to-v1", "verl/a-real-move"])
-def test_every_label_of_a_rendered_report_is_explained(example: str, capsys: pytest.CaptureFixture[str]) -> None:
-    run(["report", str(EXAMPLES / example), "--output", "markdown"])
+@pytest.mark.parametrize("report", REPORTS, ids=lambda file: str(file.parent.relative_to(EXAMPLES)))
+def test_every_label_of_a_rendered_report_is_explained(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["report", str(report.parent), "--output", "markdown"])
     labels = _labels(capsys.readouterr().out.partition("## What the engines loaded")[0])
-    assert len(labels) > 12
+    assert len(labels) > 3
     assert [label for label in sorted(labels) if run(["explain", label]) != 0] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "says"), [("enable_prefix_caching", "Levels: on, off"), ("ablate", "--help"), ("V0", "old engine")]
+)
+def test_an_argument_that_a_factor_sets_a_command_and_an_engine_are_explained(
+    name: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", name]) == 0
+    assert says in capsys.readouterr().out
+
+
 def _labels(page: str) -> set[str]:
-    """Return the headings of tables, the words in bold, and the verdicts on factors."""
-    labels, column = set(re.findall(r"\*\*([A-Z][^*]*?):?\*\*", page)), None
+    """Return the headings of tables, the words in bold, and the verdicts on factors.
+
+    Names of arms are those of a recipe, and no words of rlaudit.
+    """
+    labels, arms, column = set(re.findall(r"\*\*([A-Z][^*]*?):?\*\*", page)), set(), None
     rows = [re.split(r" (?<!\\)\| ", line.strip("| ")) if line[:1] == "|" else None for line in page.splitlines()]
+    heads: list[str] = []
     for row, below in pairwise(rows):
         if row and below and set(below[0]) == {"-"}:
+            heads = row
             labels |= {cell.replace("\\|", "|") for cell in row}
             column = row.index("verdict") if "verdict" in row else None
-        elif row and column is not None and "-" not in row[0][:3]:
-            labels.add(row[column].removesuffix(", interacts"))
-    return {label.split(". ")[-1] for label in labels if label}
+        elif row and "-" not in row[0][:3]:
+            arms |= {row[0]} if heads[0] == "arm" else set()
+            labels |= {row[column].removesuffix(", interacts")} if column is not None else set()
+    return {label.split(". ")[-1] for label in labels - arms if label}

@@ -6,7 +6,8 @@ What it names as "to review" are resolution rules whose deciding code changed in
 `--download VERSION` records the release's published wheels as well; `--builds` does so for every catalogued release.
 
 What it names as moved are methods that the recorder hooks, and what it reads there. `--hooks` reads these again for
-every catalogued release: after a change to what the recorder hooks.
+every catalogued release: after a change to what the recorder hooks. `--lines` reads anew at which lines values are
+decided: after a change to `fingerprint.py` that leaves the fingerprints.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from packaging.version import Version
 
 from extract_catalogue.archive import download, open_tree, version_of
 from extract_catalogue.builds import record_builds
+from extract_catalogue.decided_lines import record_published_lines
 from extract_catalogue.fingerprint import decision
 from extract_catalogue.hook_changes import changes
 from extract_catalogue.hooks import record_hooks, record_published_hooks
@@ -39,12 +41,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--download", metavar="VERSION", action="append", default=[], help="fetch it from the index")
     parser.add_argument("--builds", metavar="VERSION", nargs="*", help="record what the wheels on the index hold")
     parser.add_argument("--hooks", metavar="VERSION", nargs="*", help="record what the recorder hooks in them")
+    parser.add_argument("--lines", metavar="VERSION", nargs="*", help="record where they decide their values")
     parser.add_argument("--show", metavar="RULE", help="print the deciding code of one rule instead")
     parser.add_argument("--reviewed", metavar="RULE", action="append", default=[], help="record that it was read")
     parser.add_argument("--into", type=Path, default=DATA, help="folder of the catalogue")
     given = parser.parse_args(arguments)
-    if not given.source and not given.download and given.builds is None and given.hooks is None:
-        parser.error("name a source, or --download VERSION, or --builds, or --hooks")
+    if not given.source and not given.download and given.builds is given.hooks is given.lines is None:
+        parser.error("name a source, or --download VERSION, or --builds, --hooks, --lines")
     if given.version and len(given.source) + len(given.download) > 1:
         parser.error("--version goes with one source")
     try:
@@ -64,6 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
             record_builds(given.builds or [str(version) for version in known_versions()], given.into)
         if given.hooks is not None:
             record_published_hooks(given.hooks or [str(version) for version in known_versions()], given.into)
+        if given.lines is not None:
+            record_published_lines(given.lines or [str(version) for version in known_versions()], given.into)
     except RlauditError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -17,11 +17,12 @@ SHORT = 12
 
 
 def fingerprint(tree: Tree, functions: Iterable[Function]) -> tuple[str, list[str]]:
-    """The fingerprint over all of the functions that this release has, and the first line of each one's decision.
+    """The fingerprint over all of the functions that this release has, and where each one decides.
 
-    The fingerprint is empty when the release has none of them.
+    First the first line of each one's decision, then, as `path:line=value`, what is assigned where, as far as it is
+    written there. The fingerprint is empty when the release has none of them.
     """
-    text, lines = [], []
+    text, lines, assigned = [], [], []
     for function in functions:
         module = tree.module(function.path)
         body = _body(tree, module, function.name) if module is not None else None
@@ -31,9 +32,10 @@ def fingerprint(tree: Tree, functions: Iterable[Function]) -> tuple[str, list[st
         if kept:
             text.append(function.name + "".join(map(_canonical, kept)))
             lines.append(f"{function.path}:{_line(kept, function.words)}")
+            assigned += [f"{function.path}:{line}={value}" for line, value in _assigned(kept, function.words)]
     if not text:
         return "", []
-    return hashlib.sha256("\n".join(text).encode()).hexdigest()[:SHORT], lines
+    return hashlib.sha256("\n".join(text).encode()).hexdigest()[:SHORT], [*lines, *dict.fromkeys(assigned)]
 
 
 def decision(tree: Tree, functions: Iterable[Function]) -> str:
@@ -123,11 +125,42 @@ def _canonical(node: object) -> str:
 
 
 def _line(kept: list[ast.stmt], words: tuple[str, ...]) -> int:
-    """The first assignment to one of the words, else the first mention, else the first statement."""
+    """The first assignment to one of the words, else the first mention, else the first statement but imports."""
     nodes = [node for statement in kept for node in ast.walk(statement) if hasattr(node, "lineno")]
     for node in nodes:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if any(_mentions(target, words) for target in targets) and words:
             return int(node.lineno)
     mentioned = [node.lineno for node in nodes if words and not isinstance(node, ast.stmt) and _mentions(node, words)]
-    return int(min(mentioned)) if mentioned else kept[0].lineno
+    doing = [statement for statement in kept if not isinstance(statement, ast.Import | ast.ImportFrom)]
+    return int(min(mentioned)) if mentioned else (doing or kept)[0].lineno
+
+
+def _assigned(kept: list[ast.stmt], words: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """The values that the statements give to the words, each with its line: what is written, and nothing computed."""
+    for node in (node for statement in kept for node in ast.walk(statement)):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(_mentions(target, words) for target in targets):
+                yield from _written(value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) if _mentions(target, words):
+                yield from _written(value)
+            case ast.Return(value=ast.expr() as value) if not words:
+                yield from _written(value)
+            case ast.Dict(keys=keys, values=values) if words:
+                for key, value in zip(keys, values, strict=True):
+                    if isinstance(key, ast.Constant) and key.value in words:
+                        yield from _written(value)
+
+
+def _written(value: ast.expr) -> Iterator[tuple[int, str]]:
+    match value:
+        case ast.Constant(value=bool() | int() | str() as constant) if str(constant).replace("_", "").isalnum():
+            yield value.lineno, str(constant)
+        case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == "torch" or owner[0].isupper():
+            yield value.lineno, name
+        case ast.Dict(values=values):
+            for inner in values:
+                yield from _written(inner)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _written(body)
+            yield from _written(orelse)

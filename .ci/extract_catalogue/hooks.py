@@ -74,7 +74,7 @@ def record_published_hooks(versions: Sequence[str], into: Path) -> None:
     Raises NotFinished if a release has no wheel there.
     """
     for version in versions:
-        record_hooks(Version(version), _published(version), into)
+        record_hooks(Version(version), published(version), into)
         print(f"vLLM {version}: hooks recorded")
 
 
@@ -125,7 +125,8 @@ def _class(tree: Tree, dotted: str, name: str) -> tuple[Module, ast.ClassDef] | 
     return (module, own[-1]) if module is not None and own and isinstance(own[-1], ast.ClassDef) else (None, None)
 
 
-def _published(version: str) -> Tree:
+def published(version: str) -> Tree:
+    """The sources of a release's wheel on the configured index, read in parts. Raises NotFinished if it has none."""
     sources = read_package_sources()
     builds: tuple[Build, ...] = ("cpu", "cuda")
     for build in builds:

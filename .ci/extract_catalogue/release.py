@@ -43,11 +43,12 @@ def release(tree: Tree, source: str) -> dict[str, Any]:
         "nested": nested(tree, module, cls),
         "signatures": signatures(tree),
         "routes": routes(tree),
-        "resolvers": _resolvers(tree),
+        "resolvers": resolvers(tree),
     }
 
 
-def _resolvers(tree: Tree) -> dict[str, list[str]]:
+def resolvers(tree: Tree) -> dict[str, list[str]]:
+    """Where a release decides its values: for each rule the code's fingerprint, then its lines."""
     found = {}
     for name, rule in resolution_rules().items():
         short, lines = fingerprint(tree, rule.functions)
@@ -64,7 +65,16 @@ def write(data: dict[str, Any], path: Path) -> None:
     files: dict[str, int] = {}
     data = {section: {name: _numbered(entry, files) for name, entry in entries.items()}
             if section in WITH_LINES else entries for section, entries in data.items()}  # fmt: skip
-    parts = [f"{_text('files')}:{_text(list(files))}"]
+    _write({"files": list(files), **data}, path)
+
+
+def write_one_section(path: Path, section: str, entries: dict[str, Any]) -> None:
+    """Write one section of a catalogue anew, which is none of WITH_LINES."""
+    _write({**json.loads(path.read_text(encoding="utf-8")), section: entries}, path)
+
+
+def _write(data: dict[str, Any], path: Path) -> None:
+    parts = []
     for section, entries in data.items():
         if isinstance(entries, dict):
             inner = ",\n".join(f"{_text(name)}:{_text(entry)}" for name, entry in entries.items())

@@ -70,17 +70,17 @@ def related(name: str) -> dict[str, list[str]]:
     mention = re.compile(
         f"(?<![\\w-])({'|'.join(spelt)})(?![\\w-])" if len(set(spelt)) > 1 else f"(?:`|explain ){name}`"
     )
-    found = {}
+    by_kind = {}
     for kind, files in described().items():
         # A framework's file speaks of the framework's releases.
         if kind == "versions" and "frameworks" in own.values():
             continue
-        found[kind] = [
+        by_kind[kind] = [
             other
             for other, file in files.items()
             if file not in own and (_folded(other) in mentioned or _mentions(_text(file), spelt, mention))
         ]
-    return {kind: others for kind, others in found.items() if others}
+    return {kind: others for kind, others in by_kind.items() if others}
 
 
 def _folded(name: str) -> str:

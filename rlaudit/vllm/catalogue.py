@@ -42,8 +42,10 @@ class Resolver:
 
     # For review.
     fingerprint: str
-    # For notes.
+    # For notes: the first line of each function's decision.
     lines: tuple[str, ...]
+    # What is assigned where, as far as it is written there.
+    assigned: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,12 @@ def known_versions() -> tuple[Version, ...]:
     return tuple(sorted(Version(path.stem) for path in DATA.glob("[0-9]*.json")))
 
 
+def _resolver(fingerprint: str, *lines: str) -> Resolver:
+    parts = [line.partition("=") for line in lines]
+    assigned = tuple((line, value) for line, sign, value in parts if sign)
+    return Resolver(fingerprint, tuple(line for line, sign, _ in parts if not sign), assigned)
+
+
 @lru_cache(maxsize=8)
 def _load(version: Version, requested: Version) -> Catalogue:
     data = json.loads((DATA / f"{version}.json").read_text(encoding="utf-8"))
@@ -127,7 +135,7 @@ def _load(version: Version, requested: Version) -> Catalogue:
         signatures={name: tuple(parameters) for name, parameters in data["signatures"].items()},
         signature_defaults=data["signatures"],
         routes=data["routes"],
-        resolvers={name: Resolver(short, tuple(lines)) for name, (short, *lines) in data["resolvers"].items()},
+        resolvers={name: _resolver(*texts) for name, texts in data["resolvers"].items()},
     )
 
 

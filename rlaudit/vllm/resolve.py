@@ -16,7 +16,7 @@ from rlaudit.parse_json import parse_json
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import resolution
-from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.catalogue import Catalogue, Resolver
 from rlaudit.vllm.checkpoint import cached_config, checkpoint_file
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.machine import DeviceDecides, Machine
@@ -182,9 +182,26 @@ class Resolution:
         resolver = self.catalogue.resolvers.get(name)
         if resolver is None or not resolver.lines:
             return resolved.because
-        doubt = "; this release's code has not been reviewed" if name in unreviewed(self.version) else ""
-        line = next((line for line in resolver.lines if line.startswith(resolved.at)), resolver.lines[0])
-        return f"{resolved.because} ({line}{doubt})"
+        doubt = "this release's code has not been reviewed" if name in unreviewed(self.version) else ""
+        evidence = "; ".join(filter(None, (self._line(resolver, resolved), doubt)))
+        return f"{resolved.because} ({evidence})" if evidence else resolved.because
+
+    def _line(self, resolver: Resolver, resolved: Resolved) -> str | None:
+        """Return the first line of the decision; if it assigns another value, the first that assigns this one.
+
+        What another platform decides is not cited. None if nothing is left.
+        """
+        value = str(resolved.value)
+        here = [line for line in (*resolver.lines, *(line for line, _ in resolver.assigned)) if self._is_here(line)]
+        first = next((line for line in here if line.startswith(resolved.at)), here[0] if here else None)
+        others = {line for line, _ in resolver.assigned if (line, value) not in resolver.assigned}
+        if first not in others or isinstance(resolved.value, Unknown):
+            return first
+        return next((line for line in here if (line, value) in resolver.assigned), None)
+
+    def _is_here(self, line: str) -> bool:
+        folder, _, file = line.rpartition("/")
+        return folder != "vllm/platforms" or file.partition(".")[0] in {"__init__", "interface", self.machine.platform}
 
 
 def resolve(config: RolloutConfig, catalogue: Catalogue, machine: Machine) -> Resolution:

@@ -63,9 +63,23 @@ def test_a_returned_call_is_part_of_the_decision() -> None:
 
 def test_the_line_is_that_of_the_assignment() -> None:
     tree = tree_of(arg_utils=BODY.format(extra="pass", words="on", value="True"))
-    (line,) = fingerprint(tree, WATCHED)[1]
+    line, assigned = fingerprint(tree, WATCHED)[1]
+    assert assigned == f"{line}=True"
     number = int(line.removeprefix("vllm/arg_utils.py:"))
     assert tree.read("vllm/arg_utils.py").splitlines()[number - 1].strip() == "self.enable_prefix_caching = True"
+
+
+def test_what_is_written_is_recorded_with_its_line_and_what_is_computed_is_not() -> None:
+    source = """
+        def f(x):
+            x.mode = Mode.NONE
+            x.mode = pick(x)
+            x.mode = {Use.BATCH: 16,
+                      Use.SERVER: 8}
+            x.mode = True if x.gpu else x.other
+    """
+    _, lines = fingerprint(tree_of(a=source), (Function("vllm/a.py", "f", ("mode",)),))
+    assert [line.partition(":")[2] for line in lines[1:]] == ["3=NONE", "5=16", "6=8", "7=True"]
 
 
 def test_a_release_without_the_function_has_no_fingerprint() -> None:

@@ -21,10 +21,28 @@ from rlaudit.rendering.release_spans import Span
 
 
 def test_a_sparkline_goes_from_the_lowest_block_to_the_highest() -> None:
-    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == BLOCKS
-    assert sparkline([1, None, 9]) == "▁ █"
-    assert sparkline([2.0, 2.0]) == "▁▁"
-    assert sparkline([]) == ""
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], [0, 7]) == BLOCKS
+    assert sparkline([1, None, 9], [1, 9]) == "▁ █"
+    assert sparkline([2.0, 2.0], [2.0]) == "▁▁"
+    assert sparkline([], []) == ""
+
+
+def test_the_lines_of_a_picture_have_one_scale() -> None:
+    document = documents.curves()
+    for point in document["curves"]["metrics"][0]["points"]:
+        point["reference"] += 0.001 * point["step"]
+    reference, candidate = sparklines(documents.records(document), None).splitlines()[2:4]
+    assert "reference" in reference and set(reference) & set(BLOCKS) == {BLOCKS[0]}
+    assert "candidate" in candidate and BLOCKS[-1] in candidate
+
+
+def test_a_curve_is_drawn_with_the_means_that_its_verdict_rests_on() -> None:
+    (picture, *_), _ = pictures_of(documents.records(documents.curves()))
+    assert re.search(
+        r"Separated at step \d+, from about step \d+ on: mean \S+ against \S+ \(thick\)\.", picture.caption
+    )
+    thick = [line for line in ET.fromstring(str(svg_of(picture))).iter() if "stroke-width: 4" in line.get("style", "")]
+    assert len(thick) == 2
 
 
 @pytest.mark.parametrize(("encoding", "can"), [("utf-8", True), ("ascii", False), ("latin-1", False), (None, False)])

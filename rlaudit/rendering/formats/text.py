@@ -262,6 +262,7 @@ def _lines(picture: Picture, width: int | None) -> list[str]:
     title = one_line(f"{picture.full_title} ({picture.sparklines[0].ends})")
     lines = [title] if width is None else textwrap.wrap(title, width)
     longest = max(map(len, names))
+    scale = [value for series in picture.sparklines for value in series.values if value is not None]
     for name, series in zip(names, picture.sparklines, strict=True):
         numbers = [value for value in series.values if value is not None]
         span = f"{number(min(numbers))} to {number(max(numbers))}" if numbers else "no value"
@@ -270,7 +271,8 @@ def _lines(picture: Picture, width: int | None) -> list[str]:
         if room is not None and width_of_blocks is not None and width_of_blocks < NARROWEST_BLOCKS:
             lines += [INDENT + part for part in textwrap.wrap(f"{name}  {span}", room)]
             before, span, width_of_blocks = "", "", room
-        blocks = sparkline(series.values if width_of_blocks is None else _thinned(series.values, width_of_blocks))
+        values = series.values if width_of_blocks is None else _thinned(series.values, width_of_blocks)
+        blocks = sparkline(values, scale)
         lines.append(f"{INDENT}{before}{blocks}  {span}".rstrip())
     return [*lines, ""]
 
@@ -279,10 +281,9 @@ def _thinned(values: Sequence[float | None], most: int) -> list[float | None]:
     return list(values[:: -(-len(values) // most)])
 
 
-def sparkline(values: Sequence[float | None]) -> str:
-    """Return one character for each value, a blank if it is missing."""
-    numbers = [value for value in values if value is not None]
-    low, high = min(numbers, default=0.0), max(numbers, default=0.0)
+def sparkline(values: Sequence[float | None], scale: Sequence[float]) -> str:
+    """Return one character for each value, a blank if it is missing. scale: the values of all lines of a picture."""
+    low, high = min(scale, default=0.0), max(scale, default=0.0)
     step = (high - low) / len(BLOCKS) or 1.0
     highest = len(BLOCKS) - 1
     return "".join(GAP if value is None else BLOCKS[min(int((value - low) / step), highest)] for value in values)

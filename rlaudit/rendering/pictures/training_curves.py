@@ -104,7 +104,10 @@ def _caption(candidates: Sequence[Candidate]) -> str:
         return f"{shaded}. Separated: {', '.join(apart) or 'none'}."
     if first.outcome != "separated":
         return f"{CAPTION}. Not separated: {first.because}."
-    return f"{CAPTION}. Separated at step {first.detected_step}, which begins about step {first.onset_step}."
+    separated = f"{CAPTION} of single steps. Separated at step {first.detected_step}, from about step {first.onset_step} on"
+    if first.reference_level is None or first.candidate_level is None:
+        return f"{separated}."
+    return f"{separated}: mean {number(first.candidate_level)} against {number(first.reference_level)} (thick)."
 
 
 def _draw(figure: "Figure", reference: str, candidates: Sequence[Candidate]) -> None:
@@ -139,6 +142,12 @@ def _mark_separation(axes: "Axes", metric: CurveMetric, steps: Sequence[int]) ->
     onset, detected = metric.onset_step, metric.detected_step
     if onset is not None:
         axes.axvline(onset, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+    if onset is not None and detected is not None:
+        levels = ((metric.reference_level, REFERENCE), (metric.candidate_level, CANDIDATE))
+        for level, colour in levels:
+            if level is not None:
+                # A window of one step has a width, too.
+                axes.hlines(level, onset - 0.5, detected + 0.5, color=colour, linewidth=4)
     if detected is not None:
         axes.axvline(detected, color=INK, linewidth=1)
         left = detected > (steps[0] + steps[-1]) / 2

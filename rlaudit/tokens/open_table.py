@@ -26,7 +26,7 @@ from rlaudit.tokens.json_lines import (
 from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.parquet import DAMAGED, MAGIC, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, RenamedColumns
+from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, RenamedColumns, guessed_columns
 from rlaudit.tokens.token_batch import TokenBatch
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet", ".csv", ".tsv")
@@ -106,7 +106,9 @@ def _renamed(path: Path, of_trainer: bool, renamed: RenamedColumns) -> tuple[Tok
         what = "files of several kinds" if files else "no Parquet, CSV or JSON lines"
         raise UsageError(f"{path} holds {what}: --columns is for one table", "give the file itself")
     names = _names(files[0])
-    renamed = renamed.of(names)
+    given = renamed.of(names)
+    guessed = guessed_columns(names, given)
+    renamed = RenamedColumns({**guessed.theirs, **given.theirs})
     columns = {PLURALS.get(name, name) for name in renamed.ours(names)}
     required = (*IDENTITY, "trainer_logprob" if of_trainer else "rollout_logprob")
     missing = [name for name in required if name not in columns]
@@ -115,7 +117,9 @@ def _renamed(path: Path, of_trainer: bool, renamed: RenamedColumns) -> tuple[Tok
             f"{files[0]}: nothing there is {' and nothing '.join(missing)}",
             f"name it with --columns THEIRS={missing[0]}; there are: {', '.join(names)}",
         )
-    return (TokenTable(path, all_exports()[kinds.pop()], files, Part(renamed=renamed)),)
+    taken = ", ".join(f"{theirs} for {our}" for our, theirs in guessed.theirs.items())
+    notes = (f"by their names, these columns were taken: {taken}; --columns THEIRS=OURS takes others",) if taken else ()
+    return (TokenTable(path, all_exports()[kinds.pop()], files, Part(renamed=renamed, notes=notes)),)
 
 
 def _kind_of_table(file: Path) -> str:
@@ -132,6 +136,9 @@ def _opened(path: Path, of_trainer: bool) -> tuple[TokenTable, ...]:
     if path.is_file():
         export = _export_of(path, of_trainer)
         if export is None:
+            names = _names(path) if path.name.endswith(ENDINGS) else ()
+            if names and not _missing(guessed_columns(names).ours(names), of_trainer):
+                return _renamed(path, of_trainer, AS_OURS)
             _check_beginning(path)
             raise _unknown(path, of_trainer)
         return tuple(TokenTable(path, export, (path,), part) for part in export.parts(path))

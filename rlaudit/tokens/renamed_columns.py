@@ -6,6 +6,7 @@ So a column may say which sequences share a prompt if a table's prompt ids do no
 `--columns prompt_id=sample_id` the ids that each sequence has for itself name the samples.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,35 @@ class RenamedColumns:
 
 
 AS_OURS = RenamedColumns()
+# What other projects' tables call our columns, beside our names spelt otherwise. A name that may stand for the other
+# side, as old_log_probs and actor_logprobs, is none of them.
+_ALSO_CALLED = {
+    PROMPT: ("uid", "promptuid", "promptindex", "promptidx", "groupid"),
+    "sample_id": ("sampleindex", "sampleidx", "completionid", "responseid", "rolloutid"),
+    "position": ("tokenposition", "tokenindex", "tokenidx"),
+    "rollout_logprob": (
+        "rolloutlogp", "vllmlogprob", "vllmlogp", "samplinglogprob", "samplingpertokenlogp", "generationlogprob",
+        "inferencelogprob", "enginelogprob",
+    ),
+    "trainer_logprob": ("trainerlogp", "traininglogprob", "trainlogprob", "trainlogp"),
+    "token_id": (),
+    "loss_mask": (),
+}  # fmt: skip
+
+
+def guessed_columns(names: Sequence[str], given: RenamedColumns = AS_OURS) -> RenamedColumns:
+    """Return the columns of a table that its names tell: those that it has not under our name, and of one name only."""
+    theirs = {}
+    for our, also in _ALSO_CALLED.items():
+        called = {_letters(our), *also}
+        alike = [name for name in names if _letters(name) in called and name not in given.theirs.values()]
+        if not {our, f"{our}s"} & set(names) and our not in given.theirs and len(alike) == 1:
+            theirs[our] = alike[0]
+    return RenamedColumns(theirs)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower()).removesuffix("s")
 
 
 def check_used(renamed: RenamedColumns, tables: Iterable[RenamedColumns]) -> None:

@@ -79,8 +79,9 @@ def test_the_column_may_be_the_prompts_id_under_another_name(tmp_path, written):
 
 
 def test_a_table_without_prompt_ids_is_told_of_the_option(tmp_path):
+    frame = lonely(prompt_ids=False).rename(columns={"uid": "question"})
     with pytest.raises(UsageError, match="--columns COLUMN=prompt_id if it has another name"):
-        open_tables(parquet(tmp_path / "t.parquet", lonely(prompt_ids=False)))
+        open_tables(parquet(tmp_path / "t.parquet", frame))
 
 
 @pytest.mark.parametrize("name", ["nemo-rl", "prime-rl"])

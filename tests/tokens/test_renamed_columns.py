@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from rlaudit.cli.app import run
+from rlaudit.tokens.renamed_columns import guessed_columns
 
 NAMES = {"prompt_id": "uid", "sample_id": "n", "rollout_logprob": "logps", "trainer_logprob": "old logps"}
 GIVEN = [word for ours, theirs in NAMES.items() for word in ("--columns", f"{theirs}={ours}")]
@@ -68,6 +69,32 @@ def test_a_trainers_table_of_the_same_writer_is_read_by_the_names_that_it_has(tm
     assert found["comparisons"][0]["compared_tokens"] == 960
 
 
+WELL_KNOWN = {
+    "prompt_id": "uid", "sample_id": "sample_index", "rollout_logprob": "rollout_log_probs",
+    "trainer_logprob": "train_log_probs",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_well_known_names_need_no_option_and_the_report_says_what_was_taken(tmp_path: Path, kind: str) -> None:
+    write(rows(by_token=True).rename(columns=WELL_KNOWN), tmp_path / f"theirs.{kind}")
+    (comparison,) = report(tmp_path, f"theirs.{kind}")["comparisons"]
+    assert comparison["compared_tokens"] == 960
+    (note,) = [note for note in comparison["notes"] if "--columns" in note]
+    assert "rollout_log_probs for rollout_logprob" in note and "uid for prompt_id" in note
+
+
+@pytest.mark.parametrize("name", ["old_log_probs", "actor_logprobs", "logprobs"])
+def test_a_name_that_either_side_may_have_is_not_guessed(name: str) -> None:
+    assert "trainer_logprob" not in guessed_columns([*NAMES, name]).theirs
+    assert "rollout_logprob" not in guessed_columns(["uid", name]).theirs
+
+
+def test_of_two_names_for_one_column_none_is_guessed() -> None:
+    both = ["uid", "group_id", "sample_index", "rollout_log_probs"]
+    assert set(guessed_columns(both).theirs) == {"sample_id", "rollout_logprob"}
+
+
 def test_what_names_no_column_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(rows(by_token=False).rename(columns=NAMES), tmp_path / "theirs.parquet")
     for given, said in (
@@ -75,7 +102,7 @@ def test_what_names_no_column_is_refused(tmp_path: Path, capsys: pytest.CaptureF
         (["logps=logprob"], "there are: prompt_id, sample_id, rollout_logprob"),
         (["logps=rollout_logprob", "n=rollout_logprob"], "names rollout_logprob twice"),
         ([*GIVEN[1::2], "nobody=advantage"], "names 'nobody', which no table has"),
-        (["logps=rollout_logprob"], "nothing there is prompt_id and nothing sample_id"),
+        (["logps=rollout_logprob"], "nothing there is sample_id"),
     ):
         words = [word for one in given for word in ("--columns", one)]
         assert run(["compare", str(path), "--temperature", "1", *words]) == 2

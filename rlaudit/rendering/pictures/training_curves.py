@@ -104,10 +104,11 @@ def _caption(candidates: Sequence[Candidate]) -> str:
         return f"{shaded}. Separated: {', '.join(apart) or 'none'}."
     if first.outcome != "separated":
         return f"{CAPTION}. Not separated: {first.because}."
-    separated = f"{CAPTION} of single steps. Separated at step {first.detected_step}, from about step {first.onset_step} on"
+    place = f"Separated at step {first.detected_step}, from about step {first.onset_step} on"
     if first.reference_level is None or first.candidate_level is None:
-        return f"{separated}."
-    return f"{separated}: mean {number(first.candidate_level)} against {number(first.reference_level)} (thick)."
+        return f"{CAPTION} of single steps. {place}."
+    means = f"mean {number(first.candidate_level)} against {number(first.reference_level)} (thick)"
+    return f"{CAPTION} of single steps. {place}: {means}."
 
 
 def _draw(figure: "Figure", reference: str, candidates: Sequence[Candidate]) -> None:

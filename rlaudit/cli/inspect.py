@@ -78,6 +78,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     """Write the report and return the exit code. bump: the one whose new tree is the working directory."""
     # Catalogue, readers and rules are imported only after the command line was parsed.
     from rlaudit.configs.framework_source.checkout import folders_of
+    from rlaudit.inspection.foreign_plugins import foreign_plugins
     from rlaudit.inspection.inspect import Request
     from rlaudit.inspection.inspect_file import Context
     from rlaudit.inspection.read_configs import known_dialects
@@ -110,6 +111,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     _check(paths, wishes, options.framework_source)
     rules, about_suppressions = selected(known_rules(), options.select or settings.get("select") or (), options.ignore)
     dialects = known_dialects(tuple(options.dialect))
+    packages = tuple(chain.from_iterable(map(folders_of, options.python)))
     request = Request(
         paths=tuple(paths),
         context=Context(rules, dialects, machine, *sides, machine_known=platform is not None),
@@ -119,7 +121,8 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
         excluded=settings.excludes,
         today=date.today(),
         framework_pins=tuple(_framework_pin(written, options.dialect) for written in options.framework),
-        framework_sources=(*options.framework_source, *chain.from_iterable(map(folders_of, options.python))),
+        framework_sources=(*options.framework_source, *packages),
+        plugins=tuple(foreign_plugins(packages)),
     )
     return _run(request, wishes, bump)
 

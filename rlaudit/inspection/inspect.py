@@ -42,6 +42,8 @@ class Request:
     framework_sources: tuple[str, ...] = ()
     # Releases of frameworks, as requirements.
     framework_pins: tuple[str, ...] = ()
+    # Sentences on plug-ins of vLLM, which were not read.
+    plugins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -302,6 +302,7 @@ def _ran_on_both_sides(file: InspectedFile, config: InspectedConfig) -> bool:
 
 def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:
     lines = [f"{shown_path(file.path)}: {file.reason}" for file in inspection.unread]
+    lines += inspection.request.plugins
     for file in inspection.files:
         lines += file.not_seen
     for file, config in configs:

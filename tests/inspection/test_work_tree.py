@@ -208,6 +208,7 @@ OPENERS = {
     "dialects/schema.py": "a dialect, of rlaudit or of --dialect",
     "dialects/spec.py": "a dialect, of rlaudit or of --dialect",
     "inspection/files.py": "the paths of the command line",
+    "inspection/foreign_plugins.py": "entry points of the environment of --python",
     "inspection/fix_files.py": "a file that was read, before it is written",
     "inspection/settings.py": "rlaudit.toml and pyproject.toml",
     "pins/files.py": "files of pins in the folders around a config",

@@ -60,8 +60,7 @@ ids themselves. The key lies in the user's data folder, and recordings under one
 Logprobs stay: a reader who has the very weights and guesses a prompt can confirm the guess by them.
 
 `rlaudit inspect RECORDING --output html` writes a page to attach to an issue, of any recording: by the same rules,
-under a key that is forgotten, and without a token. It draws the engine's life: weights, pauses, resets, tokens, the
-share of cached prompts and the trainer's lag over time.
+under a key that is forgotten, and without a token. It draws weights, pauses, resets, tokens, cached prompts and lag.
 
 Rules of this file. Nothing it does may reach the training: every hook catches its own errors. No thread, lock or open
 file before the engine answers (vLLM forks), none that is inherited. It never asks for logprobs that the user did not
@@ -428,6 +427,9 @@ def _versions():
     for package in PACKAGES:
         with contextlib.suppress(Exception):  # it is not installed, or its metadata is damaged
             versions[package] = metadata.version(package)
+    with contextlib.suppress(Exception):  # packages with plug-ins, which may change anything in vLLM
+        plugged = [one for one in metadata.distributions() if "[vllm." in str(one.read_text("entry_points.txt"))]
+        versions.update((one.metadata["Name"], one.version) for one in plugged if "rlaudit" not in one.metadata["Name"])
     if "vllm" in sys.modules:
         versions["vllm"] = sys.modules["vllm"].__version__
     return versions

@@ -117,8 +117,8 @@ def _renamed(path: Path, of_trainer: bool, renamed: RenamedColumns) -> tuple[Tok
             f"{files[0]}: nothing there is {' and nothing '.join(missing)}",
             f"name it with --columns THEIRS={missing[0]}; there are: {', '.join(names)}",
         )
-    taken = ", ".join(f"{theirs} for {our}" for our, theirs in guessed.theirs.items())
-    notes = (f"by their names, these columns were taken: {taken}; --columns THEIRS=OURS takes others",) if taken else ()
+    taken = ", ".join(f"{theirs} as {our}" for our, theirs in guessed.theirs.items())
+    notes = (f"columns taken by their names: {taken}; --columns THEIRS=OURS takes others",) if taken else ()
     return (TokenTable(path, all_exports()[kinds.pop()], files, Part(renamed=renamed, notes=notes)),)
 
 

@@ -81,7 +81,7 @@ def test_well_known_names_need_no_option_and_the_report_says_what_was_taken(tmp_
     (comparison,) = report(tmp_path, f"theirs.{kind}")["comparisons"]
     assert comparison["compared_tokens"] == 960
     (note,) = [note for note in comparison["notes"] if "--columns" in note]
-    assert "rollout_log_probs for rollout_logprob" in note and "uid for prompt_id" in note
+    assert "rollout_log_probs as rollout_logprob" in note and "uid as prompt_id" in note
 
 
 @pytest.mark.parametrize("name", ["old_log_probs", "actor_logprobs", "logprobs"])

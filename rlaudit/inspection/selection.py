@@ -7,12 +7,6 @@ from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.layers import Layer
-from rlaudit.rules import known_rules
-
-
-def rule_names() -> list[str]:
-    """Return the name of every rule, and of every finding about suppressions themselves."""
-    return [*known_rules(), *ABOUT_SUPPRESSIONS]
 
 
 def selected(

@@ -428,8 +428,8 @@ def _versions():
         with contextlib.suppress(Exception):  # it is not installed, or its metadata is damaged
             versions[package] = metadata.version(package)
     with contextlib.suppress(Exception):  # packages with plug-ins, which may change anything in vLLM
-        plugged = [one for one in metadata.distributions() if "[vllm." in str(one.read_text("entry_points.txt"))]
-        versions.update((one.metadata["Name"], one.version) for one in plugged if "rlaudit" not in one.metadata["Name"])
+        plugged = [dist for dist in metadata.distributions() if "[vllm." in str(dist.read_text("entry_points.txt"))]
+        versions |= {dist.metadata["Name"]: dist.version for dist in plugged if "rlaudit" not in dist.metadata["Name"]}
     if "vllm" in sys.modules:
         versions["vllm"] = sys.modules["vllm"].__version__
     return versions

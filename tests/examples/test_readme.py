@@ -97,4 +97,4 @@ def test_the_readme_is_one_page_and_names_every_topic():
 @pytest.mark.parametrize("name", TOPICS)
 def test_a_topic_is_explained(name, capsys):
     assert run(["explain", name]) == 0
-    assert capsys.readouterr().out == TOPICS[name].read_text(encoding="utf-8")
+    assert capsys.readouterr().out.startswith(TOPICS[name].read_text(encoding="utf-8"))

@@ -136,6 +136,10 @@ def _about_framework(name: str) -> str | None:
         from rlaudit.dialects.page import page_of
 
         return page_of(file)
+    return None
+
+
+def _about_reader(name: str) -> str | None:
     from rlaudit.inspection.read_configs import known_dialects
 
     dialect = known_dialects().get(name)
@@ -230,8 +234,9 @@ _KINDS: tuple[Callable[[str], str | None], ...] = (
     _about_metric,
     _about_factor,
     _about_cause,
-    _about_quantity,
     _about_framework,
+    _about_quantity,
+    _about_reader,
     _word_of_a_report,
     _about_argument,
     _about_key,

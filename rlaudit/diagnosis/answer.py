@@ -47,6 +47,9 @@ def answer(move: Move, step: str) -> tuple[str, ...]:
     today = move.today
     if today is not None and today.layers[0] is Verdict.MISMATCH and move.changes[0].change is not Change.FIXED:
         lines.append(f"Wrong today: {named_causes(today)}{_ratio(move)}.")
+    objective = move.changes[2]
+    if objective.change is Change.SAME and not move.after.layers[2].passes:
+        lines.append(f"Layer 3 is a mismatch today already: {objective.because}.")
     return tuple(lines)
 
 

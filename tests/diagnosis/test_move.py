@@ -102,6 +102,9 @@ def test_the_answer_says_what_changes_then_what_to_set_then_what_is_so_today():
         "To do: set top_p=1.",
         "Wrong today: filters-not-replayed.",
     )
+    assert told(side(MATCH, OFF), side(MATCH, OFF))[-1] == (
+        "Layer 3 is a mismatch today already: both leave the clip range."
+    )
     assert told(side(MATCH), side(MATCH), step="nothing") == (
         "The move keeps what the logprobs mean, and they come nearer to the trainer (k3 0.0192 -> 0.0025 nats).",
     )

@@ -16,7 +16,8 @@ from rlaudit.report.parts.run import Run
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-NEXT = "the ablate command that started it goes on from the finished cells"
+GO_ON = "go on from the finished cells: {command}"
+NOT_KNOWN = "the ablate command that started it"
 
 
 def unfinished_document(folder: Path) -> "Report":
@@ -42,7 +43,10 @@ def unfinished_document(folder: Path) -> "Report":
         *(f"cell {cell['name']} ({cell['script']}): {cell['end']}" for cell in cells if cell["status"] != "ok"),
     ]
     before, after = (_version(recipe, side) for side in ("reference", "candidate"))
-    layers = [untested(layer, because, NEXT) for layer in Layer]
+    provenance = _dict(plan.get("provenance"))
+    command = provenance.get("command")
+    step = GO_ON.format(command=command if isinstance(command, str) else NOT_KNOWN)
+    layers = [untested(layer, because, step) for layer in Layer]
     return {
         **new_report("ablate", 3, before=before, after=after, layers=layers, not_seen=not_seen),
         "description": str(recipe.get("description", "")),
@@ -57,7 +61,7 @@ def unfinished_document(folder: Path) -> "Report":
             sequences_scored=0,
             peak_memory_mib=max((cell["peak_memory_mib"] for cell in cells), default=0.0),
             micro_batch_floors=[],
-            provenance=_dict(plan.get("provenance")),
+            provenance=provenance,
         ),
     }
 

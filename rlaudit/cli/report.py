@@ -32,7 +32,7 @@ def report(
 
     Ends with the run's own exit code, and with 3 if it has not finished.
     """
-    from rlaudit.ablation.unfinished_run import NEXT, unfinished_document
+    from rlaudit.ablation.unfinished_run import unfinished_document
     from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
     from rlaudit.rendering.mismatch_table import rendered
     from rlaudit.report.read_report import read_report
@@ -44,7 +44,7 @@ def report(
         document = read_report(path)
     elif is_run(run):
         document = unfinished_document(run)
-        say(f"{run} has no report.json: the run has not finished; {NEXT}")
+        say(f"{run} has no report.json: the run has not finished; {document['layers'][0].next}")
     else:
         raise UsageError(f"no run at {run}", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
     if mismatch_table is not None:

@@ -40,4 +40,4 @@ def _distance(today: "Comparison", after: "Comparison") -> tuple[Change, str]:
         return Change.UNKNOWN, "a side has no trainer logprobs"
     settings = now.settings
     least = unfelt_k2(now.measurements, settings.objective, now.counts.shortest_sequence)
-    return change_of_distance(before.tally, now.tally, settings.margin or least, settings.seed)
+    return change_of_distance(before.tally, now.tally, settings.margin or least, seed=settings.seed)

@@ -39,8 +39,8 @@ def measured_move(
         figures = measure(candidate.residual, settings, [all_metrics()[name] for name in FIGURES], seed=seed)
         least = unfelt_k2(figures, settings, int(candidate.residual.sequence_lengths_S.min()))
         before, now = (tally(arm.residual, [metric], settings) for arm in (reference, candidate))
-        unfelt = max(floor[PATH_METRIC].value, recipe.equivalence_margin or least)
-        distance = change_of_distance(before, now, unfelt, seed)
+        unfelt, noise = recipe.equivalence_margin or least, floor[PATH_METRIC].value
+        distance = change_of_distance(before, now, unfelt, noise, seed)
     cured = [*filter(None, (block.parity_name,)), *(arm.name for arm in block.with_role(Role.FIRST))]
     fix = next((measured[name] for name in cured if name in measured and measured[name].semantically_clean), None)
     fixed = None if fix is None or candidate.semantically_clean else _side(fix, settings, seed)

@@ -97,14 +97,17 @@ def changes_of(
     )
 
 
-def change_of_distance(today: Tally, after: Tally, unfelt: float, seed: int = 0) -> tuple[Change, str]:
+def change_of_distance(
+    today: Tally, after: Tally, unfelt: float, noise: float = 0.0, seed: int = 0
+) -> tuple[Change, str]:
     """Return whether the engine comes nearer to the trainer: as in `non_inferiority.py`, asked in both directions.
 
-    unfelt: k3 (nats) that does not matter. Both tallies hold k3 under the meaning that fits their side.
+    unfelt: k3 (nats) that does not matter. noise: k3 (nats) that repeats differ by. Both tallies hold k3 under the
+    meaning that fits their side.
     """
-    metric = all_metrics()[METRIC]
-    forth = non_inferiority(after, today, metric, unfelt, seed=seed)
-    back = non_inferiority(today, after, metric, unfelt, seed=seed)
+    metric, least = all_metrics()[METRIC], max(unfelt, noise)
+    forth = non_inferiority(after, today, metric, least, seed=seed)
+    back = non_inferiority(today, after, metric, least, seed=seed)
     if forth.candidate is None or forth.reference is None:
         return Change.UNKNOWN, forth.reason or "no token has a ratio on both sides"
     because = f"k3 {forth.reference:.3g} -> {forth.candidate:.3g} nats"
@@ -114,8 +117,10 @@ def change_of_distance(today: Tally, after: Tally, unfelt: float, seed: int = 0)
         return Change.NEARER, because
     if forth.verdict is Verdict.MATCH:
         # 1.4e-11 -> 4.7e-11 reads as three times as far, and is nothing.
-        nothing = max(forth.reference, forth.candidate) <= unfelt
-        return Change.SAME, f"{because}, both negligible" if nothing else because
+        larger, small = max(forth.reference, forth.candidate), ""
+        if larger <= least:
+            small = ", both negligible" if larger <= unfelt else ", both within the noise of repeats"
+        return Change.SAME, because + small
     return Change.UNKNOWN, f"{because}: {forth.reason or 'too few tokens to tell'}"
 
 

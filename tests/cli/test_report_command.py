@@ -52,7 +52,7 @@ def test_an_unfinished_run_says_what_is_missing_and_ends_with_3(
 ) -> None:
     assert run(["report", str(unfinished)]) == 3
     said = capsys.readouterr()
-    assert "has not finished" in said.err and "goes on" in said.err
+    assert "has not finished" in said.err and "go on from the finished cells: " in said.err
     assert "vLLM 0.8.5 -> 0.18.1  Does it match?" in said.out
     assert said.out.count("NOT TESTED") == 3
     assert "b: parity (vLLM 0.18.1): planned" in said.out

@@ -84,6 +84,12 @@ def test_an_engine_is_nearer_or_farther_only_beyond_noise_and_what_matters(today
         assert ("both negligible" in because) == (after < 1e-4)
 
 
+def test_distances_within_the_noise_of_repeats_are_not_called_negligible():
+    change, because = change_of_distance(k3_of(0.03, 1), k3_of(0.03, 2), unfelt=1e-8, noise=1.0)
+    assert change is Change.SAME
+    assert because.endswith("both within the noise of repeats")
+
+
 def test_two_prompts_do_not_tell_which_engine_is_nearer():
     change, because = change_of_distance(k3_of(0.2, 1, prompts=2), k3_of(0.1, 2, prompts=2), unfelt=1e-8)
     assert change is Change.UNKNOWN

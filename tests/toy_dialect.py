@@ -19,7 +19,7 @@ from rlaudit.cli.app import run
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.inspection import inspect, read_configs, selection
+from rlaudit.inspection import inspect, read_configs
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Edit
 from rlaudit.settings.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
@@ -117,7 +117,6 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     for module in (read_configs, inspect):
         monkeypatch.setattr(module, "known_dialects", lambda _named=(): {"toy": TOY})
     monkeypatch.setattr("rlaudit.rules.known_rules", lambda: RULES)
-    monkeypatch.setattr(selection, "known_rules", lambda: RULES)
     monkeypatch.setattr(inspect, "known_rules", lambda: RULES)
     (folder / ".git").mkdir()
     monkeypatch.chdir(folder)

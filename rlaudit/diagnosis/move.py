@@ -153,7 +153,8 @@ def _of_objective(today: Side, after: Side) -> tuple[Change, str]:
     if Verdict.INCONCLUSIVE in (before, now):
         return Change.UNKNOWN, "too few tokens to tell"
     if before.passes == now.passes:
-        return Change.SAME, "both stay within the clip range" if now.passes else "both leave the clip range"
+        stay = "stay within" if now.passes else "leave"
+        return Change.SAME, f"both engines {stay} the clip range of the objective"
     return (Change.BROKEN, "it leaves the clip range") if before.passes else (Change.FIXED, "it stays within it")
 
 

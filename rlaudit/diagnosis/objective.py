@@ -82,13 +82,14 @@ def say_objective_of_arm(
         f"{arm.name}: {_figures(arm.measurements)}",
         "staleness: 0, every arm scores the weights it sampled from",
     )
+    fits = fitting_correction(arm.measurements, settings)
     words = _Words(
         match="at lag 0 the backend clips less than 1 % of tokens and sequences: it needs no correction",
         match_falsifier="clip fractions are above 1 % at lag 0 in training",
         settles="more sequences: raise samples or prompts",
         cause=f"a distance of the backend {let_pass(distance)} is still clipped",
-        because=fitting_correction(arm.measurements, settings).value,
-        next="switch the correction on, and watch the share of tokens it touches",
+        because=fits.value,
+        next=TO_DO[fits],
         mismatch_falsifier="clip fractions do not fall with the correction on",
     )
     felt = consequence(arm.measurements, settings)
@@ -153,6 +154,13 @@ class Fitting(StrEnum):
     )
     MASK = "a few tokens are far off: mask them (MIS, or IcePop's [0.5, 5]) rather than truncate all"
     TRUNCATE = "many tokens are a little off: truncated importance sampling (TIS) with C=2 fits"
+
+
+TO_DO = {
+    Fitting.WIDEN: "widen gspo_epsilon beyond the backend's noise, or truncate importance ratios of sequences (TIS)",
+    Fitting.MASK: "mask tokens that are far off (MIS, or IcePop's [0.5, 5]), and watch how many it touches",
+    Fitting.TRUNCATE: "switch on truncated importance sampling (TIS) with C=2, and watch how many tokens it touches",
+}
 
 
 def fitting_correction(measurements: Measurements, settings: ObjectiveSettings) -> Fitting:

@@ -65,12 +65,10 @@ def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
 def _to_set(brought: "Sequence[Finding]") -> str:
     """Return what to set against what the move brings, and the release of a framework to take."""
     graver = [finding for finding in brought if finding.severity != Severity.NOTE]
-    settings = list(dict.fromkeys(setting for finding in graver for setting in _settings(finding)))
     actions = (finding.action for finding in graver)
     frameworks = dict.fromkeys(action.of for action in actions if action and action.kind is ActionKind.FRAMEWORK)
-    left = len(settings) - MOST_SETTINGS
-    further = f" and {left} more" if left > 0 else ""
-    to_set = f"What to set: {_listed(settings[:MOST_SETTINGS])}{further}." if settings else ""
+    settings = _listed_settings(graver)
+    to_set = f"What to set: {settings}." if settings else ""
     needed = f"The move needs {_listed(list(frameworks))}." if frameworks else ""
     return " ".join(filter(None, (to_set, needed)))
 
@@ -78,15 +76,17 @@ def _to_set(brought: "Sequence[Finding]") -> str:
 def _standing(standing: "Sequence[Finding]") -> str:
     if not standing:
         return ""
-    first = standing[0]
-    sets = first.sets and first.severity != Severity.NOTE
-    which = "for the first, " if sum(finding.severity != Severity.NOTE for finding in standing) > 1 else ""
-    to_set = f"; {which}set {_listed(_settings(first))}" if sets else ""
+    settings = _listed_settings([finding for finding in standing if finding.severity != Severity.NOTE])
+    to_set = f"; set {settings}" if settings else ""
     return f"Today and after the move: {_counted_and_named(standing)}{to_set}."
 
 
-def _settings(finding: "Finding") -> list[str]:
-    return [f"{name}={value}" for name, value in (finding.sets or {}).items()]
+def _listed_settings(findings: "Sequence[Finding]") -> str:
+    """Return what the findings say to set, each once, the gravest first; "" for nothing."""
+    sets = [f"{name}={value}" for finding in findings for name, value in (finding.sets or {}).items()]
+    settings = list(dict.fromkeys(sets))
+    left = len(settings) - MOST_SETTINGS
+    return (_listed(settings[:MOST_SETTINGS]) if settings else "") + (f" and {left} more" if left > 0 else "")
 
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:

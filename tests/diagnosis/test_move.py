@@ -109,7 +109,7 @@ def test_the_answer_says_what_changes_then_what_to_set_then_what_is_so_today():
         "Wrong today: filters-not-replayed.",
     )
     assert told(side(MATCH, OFF), side(MATCH, OFF))[-1] == (
-        "Layer 3 is a mismatch today already: both leave the clip range."
+        "Layer 3 is a mismatch today already: both engines leave the clip range of the objective."
     )
     assert told(side(MATCH), side(MATCH), step="nothing") == (
         "The move keeps what the logprobs mean, and they come nearer to the trainer (k3 0.0192 -> 0.0025 nats).",

@@ -785,11 +785,12 @@ def _outputs_begin(call):
     # First, and not to fail: vLLM refuses logprobs that it did not ask for.
     taken = _take_hidden(process.hidden, engine, outputs) if process.hidden else {}
     # Most of what the recorder costs is from here on: it runs once a sequence and step.
-    # As vLLM does: what was sampled of a request that was aborted meanwhile does not count.
-    alive = processor.request_states
-    outputs = [output for output in outputs if output.request_id in alive]
     kept, unseen = process.kept.get(engine, {}), process.unseen.get(engine, ())
-    names, each = [output.request_id for output in outputs], [output.new_token_ids for output in outputs]
+    names, alive = [output.request_id for output in outputs], processor.request_states
+    if not all(map(alive.__contains__, names)):  # vLLM drops what was sampled of an aborted one, too
+        outputs = [output for output in outputs if output.request_id in alive]
+        names = [output.request_id for output in outputs]
+    each = [output.new_token_ids for output in outputs]
     counts = list(map(len, each))
     ended = [(output.request_id, output) for output in outputs if output.finish_reason is not None]
     tokens, kept_tokens, cached = sum(counts), 0, 0
@@ -801,8 +802,7 @@ def _outputs_begin(call):
             if request in kept:
                 kept[request].cached = first
     for request, output, ids, count in zip(names, outputs, each, counts) if kept else ():
-        sequence = kept.get(request)
-        if sequence is None:
+        if (sequence := kept.get(request)) is None:
             continue
         run = sequence.run
         if run[1] == step and run[2] == count:

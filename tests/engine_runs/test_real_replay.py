@@ -13,6 +13,9 @@ pytestmark = pytest.mark.engine
 
 RECORDING = Path(__file__).parents[2] / "examples" / "recorded" / "trl-0.8.5-to-0.10.2" / "v0"
 MODEL = "smollm2-135m-instruct"  # of the recording, which names a folder that is not here
+# k3 between two engines in float32, on any machine: 0.8.5 was seen at 2e-8 on one processor and at 2e-11 on another.
+# The mismatch that is looked for is a hundred thousand times as large as that limit.
+FLOAT32_K3 = 1e-6
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_the_replayed_reference_returns_what_was_recorded(document: dict[str, Any]) -> None:
     again = document["blocks"][0]["replay"]
-    assert again["verdict"] == "match" and again["recorded"]["k3"]["value"] < 1e-9
+    assert again["verdict"] == "match" and again["recorded"]["k3"]["value"] < FLOAT32_K3
     assert again["coverage"]["prompts"] == [16, 32]
 
 
@@ -50,11 +53,11 @@ def test_the_candidate_reports_raw_logprobs_and_processed_ones_alone_bring_it_ba
 def test_on_the_recorded_tokens_the_engines_are_paired(document: dict[str, Any]) -> None:
     arms = document["blocks"][0]["replay"]["arms"]
     assert arms["candidate"]["mean_ratio_minus_one"]["value"] > 0.1
-    assert arms["candidate + logprobs-mode=processed"]["k3"]["value"] < 1e-9
+    assert arms["candidate + logprobs-mode=processed"]["k3"]["value"] < FLOAT32_K3
 
 
 def test_prefill_and_decode_of_one_engine_agree_in_float32(document: dict[str, Any]) -> None:
     prefill = document["blocks"][0]["replay"]["prefill_against_decode"]
-    assert {name: found["k3"]["value"] < 1e-9 for name, found in prefill.items()} == dict.fromkeys(
+    assert {name: found["k3"]["value"] < FLOAT32_K3 for name, found in prefill.items()} == dict.fromkeys(
         ("reference", "candidate"), True
     )

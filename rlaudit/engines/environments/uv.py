@@ -10,6 +10,7 @@ The binary comes with rlaudit's installation; a test passes another one.
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,6 +57,8 @@ class Uv:
         """Run one uv command in an empty project, and return its output. elsewhere: in its folder, too."""
         environ = {key: value for key, value in os.environ.items() if key not in {"VIRTUAL_ENV", "PYTHONHOME"}}
         environ.update(self.sources.uv_variables(environ), UV_NO_PROGRESS="1", NO_COLOR="1")
+        # uv looks for a Python on PATH before it downloads one: the one that runs rlaudit need not be on it.
+        environ["PATH"] = os.pathsep.join((*filter(None, [environ.get("PATH")]), str(Path(sys.base_prefix, "bin"))))
         with tempfile.TemporaryDirectory(prefix="rlaudit-uv-") as project:
             Path(project, "pyproject.toml").write_text(_PROJECT, encoding="utf-8")
             ended = subprocess.run(

@@ -123,3 +123,12 @@ def test_the_python_of_an_environment_is_not_picked_by_a_file_of_the_checkout(
 def test_a_failure_is_told_in_uv_s_words(home: Path) -> None:
     with pytest.raises(UvError, match="one was not found"):
         resolved(home, PackageSources(no_index=True))
+
+
+def test_the_python_that_runs_rlaudit_is_found_off_path(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(home / "nothing"))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(home / "pythons"))
+    minor = f"{sys.version_info.major}.{sys.version_info.minor}"
+    Uv(find_uv(), PackageSources()).venv(minor, home / "made")
+    assert Path(os.path.realpath(home / "made/bin/python")).is_relative_to(os.path.realpath(sys.base_prefix))

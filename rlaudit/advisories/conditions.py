@@ -14,9 +14,9 @@ from rlaudit.audit.batch_invariance import asks_for_batch_invariance
 from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype
 from rlaudit.audit.returned_logprobs import Returned, returned_logprobs
 from rlaudit.audit.sampling import GREEDY_BELOW, filters, penalties, temperature
-from rlaudit.audit.update_path import UpdatePath, update_path
+from rlaudit.audit.update_path import update_path
 from rlaudit.did_you_mean import did_you_mean
-from rlaudit.settings.trainer_facts import Dtype, WeightUpdates, fact_of
+from rlaudit.settings.trainer_facts import Dtype, UpdatePath, WeightUpdates, fact_of
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine

@@ -16,15 +16,14 @@ _YES = {"true", "yes", "t", "y", "1"}
 _NO = {"false", "no", "f", "n", "0"}
 
 
-def by_name(flags: Iterable[Flag], negations: Iterable[str] = ()) -> dict[str, Node]:
-    """Return each option's last value. A bare one is true; a bare `--no_x` is `x` false for each x of `negations`."""
+def by_name(flags: Iterable[Flag], *, negations: bool = False) -> dict[str, Node]:
+    """Return each option's last value. A bare one is true; with negations a bare `--no_x` is `x` false."""
     nodes: dict[str, Node] = {}
-    negated = {f"no_{name}": name for name in negations}
     for flag in flags:
         if not flag.name:
             continue
         if flag.value is None or flag.doubtful:
-            name = negated.get(flag.name, flag.name)
+            name = flag.name.removeprefix("no_") if negations else flag.name
             nodes[name] = flag.value or Node(name == flag.name, flag.place, flag.place)
         else:
             nodes[flag.name] = of_word(flag.value, flag.place)

@@ -2,11 +2,11 @@
 
     elsewhere:
       engine: {if: vllm_mode == server, because: the server is started by another command, lost: not passed}
-      engine: {..., open: kept}         # if it is not known whether it is elsewhere, what is written is open, not lost
       engine: {..., keeps: [dtype]}     # arguments of the server that the framework's code decides all the same
       sampling: {if: call == server, because: the trainer samples}
 
-Values of the framework's code are not taken then; those that the file writes are, unless they are `lost`.
+Values of the framework's code are not taken then; those that the file writes are, unless they are `lost`, and open if
+it is not known whether the section is elsewhere.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
         if entry is None:
             continue
         reason = _reason(entry, truth)
-        is_kept = "lost" not in entry or (isinstance(truth, Unknown) and "open" in entry)
+        is_kept = "lost" not in entry or isinstance(truth, Unknown)
         kept = {
             name: setting for name, setting in getattr(config, kind).items()
             if (setting.place is not None and is_kept) or name in entry.get("keeps", ())
@@ -54,7 +54,7 @@ def entry_of(reading: "Reading", kind: str) -> tuple[Clause | None, Truth]:
 def _reason(entry: Clause, truth: Truth) -> str:
     if not isinstance(truth, Unknown):
         return str(entry["because"])
-    return f"perhaps {entry['because']}: {truth.reason}" if "open" in entry else truth.reason
+    return f"perhaps {entry['because']}: {truth.reason}"
 
 
 def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
@@ -62,8 +62,8 @@ def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
     entry, truth = entry_of(reading, kind)
     if entry is None or "lost" not in entry:
         return
-    draft, loss, certain = reading.draft, LOSSES[entry["lost"]], not isinstance(truth, Unknown)
-    if "open" in entry and isinstance(truth, Unknown):
+    draft, loss = reading.draft, LOSSES[entry["lost"]]
+    if isinstance(truth, Unknown):
         for name, setting in getattr(draft, kind).items():
             if setting.place is not None and setting.known:
                 reason = f"{setting.value} or without effect: {_reason(entry, truth)}"
@@ -73,4 +73,4 @@ def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
         return
     reason = f"{_reason(entry, truth)}: write it there"
     lost = [*draft.lost[losses:], *(setting for setting in getattr(draft, kind).values() if setting.place is not None)]
-    draft.lost[losses:] = [Lost(key.name, key.written, key.place, loss, reason, certain) for key in lost]
+    draft.lost[losses:] = [Lost(key.name, key.written, key.place, loss, reason) for key in lost]

@@ -3,7 +3,7 @@
     files:
       yaml: {defaults: hydra}                      # or `paths`, files named relative to this one; or `none`
       overrides: {prefix: generator., base: program}     # Hydra's, over the program's config, or that of --config
-      flags: {programs: [openrlhf.cli.train_ppo_ray], switches: [...], config: config}       # `--option value`
+      flags: {programs: [openrlhf.cli.train_ppo_ray]}       # `--option value`
       calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right;
                                                    # what may be among its `**more` is not known, and no default
       dictionary: {key: actor_rollout_ref, base: verl/trainer/config/ppo_trainer.yaml}        # of a Python program
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Entry = Mapping[str, Any]
 # What a user adds to the command.
 _ADDED = re.compile(r"\$\{?[@*]")
+_NUMBER = re.compile(r"-?[\d.]+")
 _FILES = (".yaml", ".yml", ".json")
 
 
@@ -88,15 +89,12 @@ def _base(source: Source, override: Overridden, kind: str) -> Composed | None:
 
 
 def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
-    """Yield commands that start one of some programs, with their options.
+    """Yield commands that start one of some programs, with their options, over those of the file that `--config` names.
 
     A program is the end of a word, or two words: `swift rlhf`. As a mapping in place of a list, each has the word that
-    conditions know as `call`. switches: options that take no value. negated: options that are true without a value, and
-    false as a bare `--no_x`. intervals: options whose value is all words up to the next option, as one text. config:
-    the option that names a file of further ones. variables: the option of a launcher, in front of the program, that
-    sets one: `--env NAME=value`.
-
-    Conditions know as `unread` whether a word that is no option holds options: a file, or a variable (`$OPTIONS`).
+    conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an option are one text. Variables
+    are also those of a launcher in front of the program: `--env NAME=value`. What is not written is open if a word that
+    is no option may hold some: a file, or a variable (`$OPTIONS`).
     """
     from rlaudit.configs.arguments import by_name
     from rlaudit.configs.command_lines import command_lines
@@ -104,7 +102,6 @@ def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
 
     listed = entry["programs"]
     programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
-    switches, intervals = frozenset(entry.get("switches", ())), frozenset(entry.get("intervals", ()))
     # With the blank in front of the second word, `${rollout.model}` in YAML is no script.
     marks = (f"{' ' if ' ' in name else ''}{name.rpartition(' ')[2]}" for name in programs)
     for command in command_lines(source, *marks):
@@ -112,18 +109,17 @@ def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
             name = next((program for program in programs if _starts(program, command.words[: at + 1])), None)
             if name is None:
                 continue
-            options = flags(command.words, at + 1, switches.__contains__)
-            arguments = by_name((_with_interval(flag, intervals) for flag in options), entry.get("negated", ()))
-            named = arguments.pop(entry["config"], None) if "config" in entry else None
+            options = flags(command.words, at + 1)
+            arguments = by_name((_with_interval(flag) for flag in options), negations=True)
+            named = arguments.pop("config", None)
             beside = source.named_file(named)
             behind = mapping_of(beside) if beside is not None else None
             given = Node(arguments, command.place)
             root = given if behind is None else merged(behind, given)
             parts = (beside.path,) if beside is not None and behind is not None else ()
             missing = (str(named.text or named.value),) if named is not None and behind is None else ()
-            started = _launched(command, at, entry["variables"]) if "variables" in entry else command
-            yield Tree(root, given, started, at + 1, programs[name], parts=parts, missing=missing,
-                       unread=_hold_options(options), open="".join(missing))  # fmt: skip
+            yield Tree(root, given, _launched(command, at), at + 1, programs[name], parts=parts, missing=missing,
+                       open=", ".join((*missing, *_holding_options(options))))  # fmt: skip
             break
 
 
@@ -136,34 +132,35 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
     return word == last and isinstance(before, str) and PurePath(before).name == first
 
 
-def _with_interval(flag: "Flag", intervals: frozenset[str]) -> "Flag":
-    """Return an option with all of its words as one text if it is an interval: `--threshold 0.5 5.0`."""
-    if flag.value is None or not flag.more or flag.name not in intervals:
+def _with_interval(flag: "Flag") -> "Flag":
+    """Return an option with all of its words as one text if they are numbers: `--threshold 0.5 5.0`."""
+    if flag.value is None or not flag.more:
         return flag
-    text = " ".join(word.text for word in (flag.value, *flag.more))
+    words = (flag.value, *flag.more)
+    if not all(_NUMBER.fullmatch(word.text) for word in words):
+        return flag
+    text = " ".join(word.text for word in words)
     return replace(flag, value=replace(flag.value, value=text, text=text))
 
 
-def _hold_options(options: "Iterable[Flag]") -> bool:
-    """Return whether words in place of options hold some: a config file, or a variable. `"$@"` only adds to them."""
+def _holding_options(options: "Iterable[Flag]") -> Iterator[str]:
+    """Yield words in place of options that hold some: a config file, or a variable. `"$@"` only adds to them."""
     for flag in options:
         if flag.name or flag.value is None:
             continue
         word = flag.value
-        if isinstance(word.value, Unknown) and not _ADDED.search(word.text):
-            return True
-        if isinstance(word.value, str) and word.value.endswith(_FILES):
-            return True
-    return False
+        is_variable = isinstance(word.value, Unknown) and not _ADDED.search(word.text)
+        if is_variable or (isinstance(word.value, str) and word.value.endswith(_FILES)):
+            yield word.text
 
 
-def _launched(command: "Command", at: int, option: str) -> "Command":
+def _launched(command: "Command", at: int) -> "Command":
     """Return a command with the variables that its launcher sets: `mason --env NAME=value ... -- program`."""
     from rlaudit.configs.syntax.flags import flags
 
     variables = dict(command.variables)
     for flag in flags(command.words[:at]):
-        for word in (flag.value, *flag.more) if flag.name == option else ():
+        for word in (flag.value, *flag.more) if flag.name == "env" else ():
             if word is not None and isinstance(word.value, str) and "=" in word.value:
                 name, _, value = word.value.partition("=")
                 variables[name] = Node(value, word.place, flag.place, word.text)

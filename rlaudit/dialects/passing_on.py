@@ -3,13 +3,13 @@
 from rlaudit.configs.draft import Settings
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.syntax.node import Node, entries
-from rlaudit.dialects.clause import LOSSES, Clause, clauses, node_of
+from rlaudit.dialects.clause import Clause, clauses, node_of
 from rlaudit.dialects.reading import Reading
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 
-_VARIABLES = ("VLLM_", "NCCL_")
+_VARIABLES = ("VLLM_", "NCCL_", "UNSLOTH_VLLM_")
 
 
 def pass_on(reading: Reading, kind: str, entry: Clause | list[Clause]) -> None:
@@ -20,21 +20,17 @@ def pass_on(reading: Reading, kind: str, entry: Clause | list[Clause]) -> None:
     if kind == "environment":
         for name, node in entries(reading.node(clause["key"])) if "key" in clause else ():
             reading.draft.environment.by_file(name, node)
-        command_variables(reading, wins=clause["command"] == "wins", prefixes=tuple(clause.get("prefixes", _VARIABLES)))
+        command_variables(reading, wins=clause["command"] == "wins")
         return
     catalogue, truth = Catalogue.at(reading.vllm), reading.holds(clause.get("if"))
     settings: Settings = getattr(reading.draft, kind)
     for key, node in entries(node_of(clause, reading)):
-        if node.value is None and ("lost" in clause or clause.get("null") == "nothing"):
+        if node.value is None and clause.get("null") == "nothing":
             continue
         if isinstance(truth, Unknown):
             settings.by_file(key, node, truth, truth.reason)
-        elif "lost" in clause:
-            reading.draft.lose(canonical(key), node, LOSSES[clause["lost"]], reading.sentence(clause))
         elif "flags" in clause:
             _flag(reading, key, node, clause["flags"])
-        elif _is_overruled(reading, settings, key, clause):
-            reading.draft.lose(key, node, Loss.OVERRULED, clause["overruled"]["because"])
         elif kind == "sampling" or key in catalogue.engine or "unknown key" not in clause:
             settings.by_file(key, node, note=clause.get("because", ""))
         elif "front end" in clause and (key in catalogue.frontend or key in clause["front end"]):
@@ -46,16 +42,10 @@ def pass_on(reading: Reading, kind: str, entry: Clause | list[Clause]) -> None:
             reading.draft.lose(key, node, Loss.UNKNOWN_KEY, reason)
 
 
-def _is_overruled(reading: Reading, settings: Settings, key: str, clause: Clause) -> bool:
-    """Return whether the framework's code overwrites a key of a mapping with its own argument."""
-    setting = settings.get(key)
-    return setting is not None and setting.value is not None and key in clause.get("overruled", {}).get("arguments", ())
-
-
 def _flag(reading: Reading, key: str, node: Node, entry: Clause) -> None:
     """Take a key that is spelt as a flag of vLLM's: `no_x: true` is a false, but no keyword of a call."""
     spelt = key.replace("-", "_")
-    is_alone = entry.get("alone") and node.value in (None, "")
+    is_alone = node.value in (None, "")
     if is_alone and not spelt.startswith("no_"):
         reading.draft.engine.by_file(canonical(key), node, True, "no value: the flag is passed alone")
         return
@@ -73,12 +63,12 @@ def _flag(reading: Reading, key: str, node: Node, entry: Clause) -> None:
         reading.draft.engine.by_file(name, node, value, value.reason if isinstance(value, Unknown) else note)
 
 
-def command_variables(reading: Reading, *, wins: bool, prefixes: tuple[str, ...] = _VARIABLES) -> None:
+def command_variables(reading: Reading, *, wins: bool) -> None:
     """Take the variables that a command exports or has in front, a submitted job's, or those that a program sets."""
     if reading.tree.python_call is not None:
         from rlaudit.configs.python_environment import python_environment
 
-        for name, node in python_environment(reading.source, prefixes).items():
+        for name, node in python_environment(reading.source, _VARIABLES).items():
             reading.draft.environment.by_file(name, node)
     if reading.tree.command is None:
         return
@@ -87,5 +77,5 @@ def command_variables(reading: Reading, *, wins: bool, prefixes: tuple[str, ...]
     if take_job_environment(reading.draft, reading.source, reading.tree.command):
         return
     for name, node in reading.tree.command.variables.items():
-        if name.startswith(prefixes) and (wins or name not in reading.draft.environment):
+        if name.startswith(_VARIABLES) and (wins or name not in reading.draft.environment):
             reading.draft.environment.by_file(name, node)

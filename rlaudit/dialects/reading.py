@@ -51,7 +51,6 @@ class Reading:
             "missing_base": any("/" not in file or file.startswith(("..", "/")) for file in tree.missing),
             "composed": tree.is_composed,
             "command": tree.command is not None,
-            "unread": tree.unread,
             "path": source.path,
         }
         self.span = Span()
@@ -76,6 +75,11 @@ class Reading:
     def of(self) -> str:
         """The framework whose releases count."""
         return str(self.spec.declared.get("release", {}).get("of", self.spec.title))
+
+    @property
+    def which(self) -> str:
+        """The fact that is missing if the release decides and is not known."""
+        return self._which(self.of)
 
     def _which(self, title: str) -> str:
         """Return the fact that is missing where a framework's release decides."""
@@ -134,7 +138,7 @@ class Reading:
         """Return how a reference compares to a value; releases compare as releases."""
         if reference == "release":
             truth = self.span.compared(sign, _release(str(other)), self.of)
-            return replace(truth, hangs_on=self._which(self.of)) if isinstance(truth, Unknown) else truth
+            return replace(truth, hangs_on=self.which) if isinstance(truth, Unknown) else truth
         if reference == "framework":
             if self.framework is None:
                 reason = f"the release of {self.spec.title} is not known: nothing pins it"
@@ -157,19 +161,10 @@ class Reading:
             return truth
         return self._held[text]
 
-    def defaults_hold(self) -> Truth:
-        """Return whether the framework's own defaults stand behind the config."""
-        return self.holds(self.spec.declared.get("defaults if"))
-
-    def without_default(self, truth: Truth) -> Outcome | None:
-        """Return the outcome of a key that is not written, if these defaults do not hold.
-
-        It is open if the dialect gives a reason, else left to vLLM.
-        """
-        reason = self.spec.declared.get("defaults else")
-        if reason is None:
-            return None
-        return Outcome(truth if isinstance(truth, Unknown) else Unknown(reason))
+    @property
+    def has_defaults(self) -> bool:
+        """Whether the framework's own defaults stand behind the config."""
+        return self.holds(self.spec.declared.get("defaults if")) is True
 
     def with_null(self, kind: str, clause: Clause) -> Clause:
         """Return a clause of the engine with what a null means in this dialect, unless the clause defines it."""

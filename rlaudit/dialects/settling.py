@@ -10,11 +10,11 @@ from packaging.version import Version
 from rlaudit.configs.draft import Settings, known
 from rlaudit.configs.syntax.node import entries
 from rlaudit.dialects.clause import LOSSES, Clause, Outcome, clauses, outcome_of
-from rlaudit.dialects.condition import Truth, both
+from rlaudit.dialects.condition import Truth
 from rlaudit.dialects.framework_code import filled
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.span import written_fields
-from rlaudit.settings.rollout_config import Copy, Loss
+from rlaudit.settings.rollout_config import Copy, Loss, Lost
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 
@@ -24,7 +24,7 @@ def put(reading: Reading, kind: str, name: str, entry: Clause | list[Clause]) ->
     possible: list[tuple[Outcome, Clause]] = []
     reason: Unknown | None = None
     for clause in clauses(entry):
-        truth = _applies(reading, clause)
+        truth = applies(reading, clause)
         outcome = outcome_of(reading.with_null(kind, clause), reading) if truth is not False else None
         if outcome is None:
             continue
@@ -45,16 +45,19 @@ def put(reading: Reading, kind: str, name: str, entry: Clause | list[Clause]) ->
         _leave_open(reading, kind, name, [outcome for outcome, _ in possible], reason)
 
 
-def _applies(reading: Reading, clause: Clause) -> Truth:
+def applies(reading: Reading, clause: Clause) -> Truth:
     """Return whether a clause is of this copy and release, and its condition holds."""
     if "copy has" in clause and not reading.code.has(filled(clause["copy has"], None, reading.tree.call)):
         return False
     truth = reading.holds(clause.get("if"))
-    if reading.code.checkout is not None and "at" in clause and not {"since", "before"}.isdisjoint(clause):
-        return both(truth, reading.code.has(clause["at"]))
-    for bound, sign in (("since", ">="), ("before", "<")):
-        if bound in clause:
-            truth = both(truth, reading.compare("release", sign, clause[bound]))
+    if (
+        isinstance(truth, Unknown)
+        and "at" in clause
+        and reading.code.checkout is not None
+        and truth.hangs_on == reading.which
+    ):
+        # The words of a copy that names no release show which one it is.
+        return reading.code.has(filled(clause["at"], None, reading.tree.call))
     return truth
 
 
@@ -71,8 +74,14 @@ def _is_left_out(reading: Reading, name: str, possible: list[tuple[Outcome, Clau
 
 
 def _settle(reading: Reading, kind: str, name: str, outcome: Outcome, clause: Clause) -> None:
+    settings: Settings = getattr(reading.draft, kind)
+    before = settings.pop(name, None)
+    place = outcome.node.place if outcome.node is not None else None
+    is_said = "because" in clause if outcome.is_nothing else before is not None and before.value != outcome.value
+    if is_said and before is not None and before.place is not None and before.place != place:
+        reason = f"{reading.spec.title} sets {name} by itself"
+        reading.draft.lost.append(Lost(name, before.written, before.place, Loss.OVERRULED, reason))
     if outcome.is_nothing:
-        getattr(reading.draft, kind).pop(name, None)
         return
     if outcome.loss is not None and outcome.node is not None:
         reading.draft.lose(name, outcome.node, outcome.loss, reading.sentence(clause))
@@ -81,8 +90,9 @@ def _settle(reading: Reading, kind: str, name: str, outcome: Outcome, clause: Cl
     doubt = reading.code.is_gone(at) if outcome.node is None or "value" in clause or "map" in clause else ""
     doubt = "" if isinstance(outcome.value, Unknown) else doubt
     value = Unknown(doubt) if doubt else outcome.value
+    if kind == "environment" and isinstance(value, bool | int):
+        value = str(int(value))
     note = doubt or reading.note(outcome, clause)
-    settings: Settings = getattr(reading.draft, kind)
     if outcome.node is None:
         settings.by_code(name, value, note)
     else:
@@ -149,14 +159,15 @@ def lose(reading: Reading, entry: Clause) -> None:
 
 def _lose_others(reading: Reading, entry: Clause) -> None:
     """Keep the keys of a mapping that neither the dialect nor the entry names."""
-    truth = reading.holds(entry.get("if"))
-    if truth is False:
+    if reading.holds(entry.get("if")) is not True:
         return
     named = {*entry.get("but", ()), *reading.spec.keys_below(entry["others of"])}
     arguments = Catalogue.at(reading.vllm).engine if entry.get("arguments") else None
     for key, node in entries(reading.node(entry["others of"])):
+        if node.value is None and entry["as"] == "not passed":
+            continue
         if key not in named and (arguments is None or key in arguments):
-            reading.draft.lose(key, node, LOSSES[entry["as"]], reading.sentence(entry), certain=truth is True)
+            reading.draft.lose(key, node, LOSSES[entry["as"]], reading.sentence(entry))
 
 
 def take_span(reading: Reading) -> None:

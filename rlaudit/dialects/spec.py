@@ -29,8 +29,7 @@
     falses: [...]                          # which written falses never arrive (`falses.py`)
     options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
     unknown options: {named: "*vllm*", because: ...}       # so named, and nowhere in the dialect
-    defaults if: CONDITION                 # the framework's defaults stand behind the config; else, with
-    defaults else: REASON                  # a reason, what is not written is open, and without one left to vLLM
+    defaults if: CONDITION                 # else what is not written is left to vLLM, and no default stands behind it
     rest: "@"                              # a section of which everything else that is written is listed
     not seen: [{if: ..., say: ...}]
     write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)

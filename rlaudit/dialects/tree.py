@@ -35,8 +35,6 @@ class Tree:
     parts: tuple[str, ...] = ()
     # Inherited files that are not beside this one.
     missing: tuple[str, ...] = ()
-    # Whether words of the command hold options that are not read.
-    unread: bool = False
     # Whether the file lists what it inherits.
     is_composed: bool = False
     # How its keys are arranged, once the dialect has looked.

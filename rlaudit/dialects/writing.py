@@ -26,6 +26,7 @@ from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_sp
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Write
 from rlaudit.dialects.clause import clauses
+from rlaudit.dialects.settling import applies
 from rlaudit.settings.place import Edit
 
 if TYPE_CHECKING:
@@ -60,14 +61,18 @@ class _Homes:
 
     def __init__(self, reading: "Reading", entry: Mapping[str, Any]) -> None:
         self._reading, self._entry = reading, entry
-        options = reading.spec.declared["files"].get("flags", {})
-        self._switches, self._bare = set(options.get("switches", ())), set(options.get("negated", ()))
 
     @cached_property
     def _keys(self) -> Mapping[str, str]:
         """The keys of the arguments that have one. Most reports need none."""
         with_fields = "fields" in self._entry and self._reading.holds(self._entry.get("fields if")) is True
         return _plain_keys(self._reading) if with_fields else {}
+
+    @cached_property
+    def _spelt(self) -> frozenset[str]:
+        """Options of a command that take yes or no; other booleans are switches."""
+        engine = self._reading.spec.declared["engine"].values()
+        return frozenset(clause["key"] for entry in engine for clause in clauses(entry) if clause.get("truth"))
 
     def _home(self, name: str, value: Any) -> tuple[str, str, Any] | None:
         """Return the path of the mapping, the key in it and its value; None if an argument cannot be written."""
@@ -104,8 +109,7 @@ class _Homes:
         if home is None:
             return None
         path, key, value = home
-        if "." in key and self._reading.spec.declared["write"].get("fields") == "":
-            path, _, key = key.rpartition(".")
+        path, _, key = f"{path}.{key}".strip(".").rpartition(".")
         root = self._reading.tree.own
         mapping: Node | None = root.get(*path.split(".")) if path else root
         text = self._reading.source.text
@@ -137,10 +141,8 @@ class _Homes:
         option, checkout = f"--{key}", self._reading.code.checkout
         if checkout is not None and not checkout.says(rf"\b{re.escape(key)}\b"):
             return None
-        if written is True and key in self._bare:
-            return option, ""
-        if key in self._switches:
-            return (option, "") if written is True else None
+        if isinstance(written, bool) and key not in self._spelt:
+            return (option, "") if written else None
         return option, str(written).lower() if isinstance(written, bool) else str(written)
 
     def in_python(self, name: str, value: Any) -> tuple[str, str] | None:
@@ -167,11 +169,16 @@ def _plain_keys(reading: "Reading") -> dict[str, str]:
     keys: dict[str, str] = {}
     for name, entry in reading.spec.declared.get("engine", {}).items():
         for clause in clauses(entry):
+            truth = applies(reading, clause)
+            if truth is False:
+                continue
             paths = [path.strip() for path in clause.get("key", "").split("|")]
             path = next((path for path in paths if is_said(reading.node(path))), paths[0])
-            changed = {"value", "map", "above", "wrap", "open", "lost", "text", "fixes"}.intersection(clause)
+            changed = {"value", "map", "above", "open", "lost", "hook"}.intersection(clause)
             plain = path.startswith(prefix) or (not root and path)
-            if plain and not changed and reading.holds(clause.get("if")) is True:
+            if truth is not True:
+                break
+            if plain and not changed:
                 key = path.removeprefix(prefix) if root else path
                 keys.setdefault(name, reading.layout.renames.get(key, key))
     return keys

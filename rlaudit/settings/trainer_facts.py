@@ -34,6 +34,19 @@ class PauseMode(StrEnum):
     ABORT = "abort"
 
 
+class UpdatePath(StrEnum):
+    """The calls by which new weights come: which defects of vLLM show depends on them."""
+
+    # `model.load_weights` and nothing else: what vLLM derives from weights after the first load stays as it was.
+    LOADED = "loaded"
+    # `load_weights`, then `process_weights_after_loading` over the whole model.
+    PROCESSED = "processed"
+    # vLLM's own layerwise reload: `reload_weights`, or start_weight_update to finish_weight_update.
+    RELOADED = "reloaded"
+    # Tensors in the kernels' layout, copied in place with all that is derived from them.
+    COPIED = "copied"
+
+
 class Dtype(StrEnum):
     """A dtype of a forward pass. The frameworks' and torch's other names for it are taken as well."""
 
@@ -75,6 +88,8 @@ class UpdateFacts:
     pause_clears_cache: Fact[bool] = None
     # Names of the keyword arguments that pause_generation is called with.
     pause_arguments: Fact[list[str]] = None
+    # How the engine takes them.
+    update_path: Fact[UpdatePath] = None
     # Methods of vLLM by which new weights came, as they were recorded.
     update_calls: Fact[list[str]] = None
     # How the engine's weights differ from what updates sent, if that was observed.

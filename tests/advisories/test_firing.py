@@ -18,7 +18,7 @@ from rlaudit.vllm.catalogue import known_versions
 
 QWEN_MOE = {"model": "Qwen/Qwen3-30B-A3B", "trainer": {"weight_updates": "between rollouts"}}
 DEEPSEEK = {**QWEN_MOE, "model": "deepseek-ai/DeepSeek-V3"}
-LOADS = {"framework": "trl"}
+LOADS = {"trainer": {"weight_updates": "between rollouts", "update_path": "loaded"}}
 FILES = {
     path.stem: [*yaml.safe_load_all(path.read_text(encoding="utf-8"))]
     for path in sorted(Path(advisories.__file__).parent.glob("*.yaml"))
@@ -97,22 +97,18 @@ def test_two_arguments_that_are_not_told_for_one_reason_are_two_unknowns() -> No
     assert findings(UNDECIDED, {"to": "0.20.2", "engine": engine}) == []
 
 
-def test_a_way_of_loading_that_no_release_of_a_framework_took_is_excluded_and_not_open() -> None:
-    example = {"to": "0.18.1", **QWEN_MOE, "model": "deepseek-ai/DeepSeek-V3"}
-    reload = "reload-overwrites-router-bias"
-    assert not any(reload in one.message for one in findings(UNDECIDED, {**example, "framework": "nemo_rl"}))
-    assert any(reload in one.message for one in findings(UNDECIDED, {**example, "framework": "roll"}))
-
-
-def test_weights_that_prime_rl_copies_in_place_have_nothing_to_be_derived_again() -> None:
-    example = {"to": "0.23.0", **DEEPSEEK, "framework": "prime_rl", "sampling": {"temperature": 1.0}}
-    name = "mla-graphs-keep-old-projections"
-    copied = {"options": {"weight_broadcast.quantize_in_weight_transfer": True}}
-    assert len(findings(known_rules()[name], example)) == 1
-    assert findings(known_rules()[name], laid_over(example, copied)) == []
-    alone = {**example, "sampling": {}}
-    assert findings(known_rules()[name], alone) == []
-    assert any("in another file" in one.message for one in findings(UNDECIDED, alone))
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("loaded", "mla-graphs-keep-old-projections"),
+        ("copied", "mla-graphs-keep-old-projections"),
+        ("processed", "mla-decodes-with-first-weights"),
+    ],
+)
+def test_another_way_of_loading_weights_has_another_defect(path: str, name: str) -> None:
+    example = {"to": "0.18.1", **DEEPSEEK, "trainer": {"weight_updates": "in flight", "update_path": path}}
+    assert findings(known_rules()[name], example) == []
+    assert not any(name in one.message for one in findings(UNDECIDED, example))
 
 
 def test_a_window_that_the_release_of_today_is_in_as_well_is_not_entered() -> None:
@@ -128,7 +124,7 @@ def test_nothing_is_said_of_a_plain_server_whose_weights_nobody_updates() -> Non
 
 
 def test_how_weights_are_loaded_is_not_guessed_from_a_server_that_another_command_starts() -> None:
-    example = {"to": "0.18.1", **LOADS, "trainer": {"weight_updates": "between rollouts"}}
+    example = {"to": "0.18.1", **LOADS}
     untold = {"engine": {"weight_transfer_config": {"unknown": "another command"}, "kv_cache_dtype": "fp8"}}
     assert findings(known_rules()["reload-refuses-cache-scales"], {**example, **untold}) == []
     assert not any("reload-" in one.message for one in findings(UNDECIDED, {**example, **untold}))

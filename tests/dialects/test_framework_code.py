@@ -83,7 +83,7 @@ release:
     - {if: older, before: 2.0.0, because: older is gone from 2.0 on}
 engine:
   seed:
-    - {since: 2.0.0, value: 7, at: {toy/worker.py: seed=7}}
+    - {if: release >= 2.0.0, value: 7, at: {toy/worker.py: seed=7}}
     - {value: 1, at: {toy/worker.py: seed=1}}
 """
 
@@ -97,7 +97,7 @@ engine:
         ("other", "seed=7", 7),
         ("other", "seed=1", 1),
         ("other", "seed=3", "open"),
-        ("older", "seed=7", 7),
+        ("older", "seed=7", "open"),
     ],
 )
 def test_the_copy_says_what_a_release_would_and_without_one_the_release_does(

@@ -21,7 +21,7 @@ read: v3
 package: {folder: lorikeet, names: [lorikeet-rl]}
 files:
   yaml: {}
-  flags: {programs: [lorikeet-train], config: config}
+  flags: {programs: [lorikeet-train]}
 layouts:
   file: {root: lorikeet.sampler}
   command:

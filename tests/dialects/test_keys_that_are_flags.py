@@ -19,12 +19,12 @@ engine:
   enforce_eager: {key: "@eager"}
   disable_custom_all_reduce: {value: true, because: the worker sets it}
   "*":
-    - {if: "@old == 1", key: "@more", lost: not passed, because: it is not read}
-    - {key: "@more", "null": nothing, flags: {if: flags, otherwise: it is no keyword}}
+    - {if: "@old != 1", key: "@more", "null": nothing, flags: {if: flags, otherwise: it is no keyword}}
 falses:
   - {if: not flags, arrives: true}
   - {if: release < 0.9.0, because: the serializer skips it, at: {toy/cli.py: "if v: flags.append"}}
   - {arrives: true}
+lost: [{others of: "@more", if: "@old == 1", as: not passed, because: it is not read}]
 rest: "@"
 write:
   fields: "@"

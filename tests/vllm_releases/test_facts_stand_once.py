@@ -15,7 +15,6 @@ ELSEWHERE = {
     "configs/readers/server_report.py": "what a server reports as its release when it does not know it",
     "configs/recorded_source.py": "what a run reports as its release when it does not know it",
     "engines/environments/resolve.py": "packages beside which a release was tried",
-    "audit/update_path.py": "the vLLM beside which a framework is known to load weights in one way",
 }
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 from pathlib import PurePath
+from typing import Any
 
 from rlaudit.configs.arguments import by_name, truth
 from rlaudit.configs.command_lines import command_lines
@@ -12,12 +14,13 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command
-from rlaudit.dialects.clause import clauses
+from rlaudit.dialects.clause import Clause, clauses
 from rlaudit.dialects.keys import sets_up_rollouts
 from rlaudit.dialects.own_trainer import own_trainers_of
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
+from rlaudit.unknown import Unknown
 
 _SUBCOMMANDS = {"grpo", "rloo"}
 _LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
@@ -27,8 +30,6 @@ _OF_TRAINERS = {
     "vllm_server_host", "vllm_server_base_url", "vllm_device", "per_device_train_batch_size",
     "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "max_steps", "config",
 }  # fmt: skip
-# Booleans that are true unless `--no_<name>` is given.
-_NEGATED = ("vllm_importance_sampling_correction", "bf16")
 
 
 def command_lines_of_trainers(source: Source, spec: Spec) -> Iterator[Tree]:
@@ -45,7 +46,7 @@ def _started(source: Source, spec: Spec, command: Command, words: list[str], at:
     if not is_subcommand and not (_is_script(words, at) and _takes_options_of_a_trainer(command, at)):
         return None
     first = at + 1 + is_subcommand
-    arguments = by_name(flags(command.words, first), _NEGATED)
+    arguments = by_name(flags(command.words, first), negations=True)
     named = arguments.pop("config", None)
     beside = source.named_file(named)
     behind = mapping_of(beside) if beside is not None else None
@@ -85,6 +86,19 @@ def _takes_options_of_a_trainer(command: Command, at: int) -> bool:
     given = by_name(flags(command.words, at + 1))
     named = bool(words_of(str(command.words[at].value)) & TRAINING)
     return trains(command) and (named or bool(_OF_TRAINERS & given.keys()))
+
+
+def batch(reading: Reading, _clause: Clause) -> Any:
+    """Return how many sequences one generation of a colocated engine has."""
+    parts = ["per_device_train_batch_size | 8", "vllm_tensor_parallel_size | 1"]
+    if reading.tree.call != "online_dpo":
+        parts.append("steps_per_generation | gradient_accumulation_steps | 1")
+    sizes = [reading.value(part) for part in parts]
+    unknown = next((size for size in sizes if isinstance(size, Unknown)), None)
+    if unknown is None and all(isinstance(size, int) for size in sizes):
+        return prod(sizes)
+    of = "batch size * tensor parallel size * steps per generation, of which one is not known"
+    return Unknown(f"{of}: {unknown.reason}" if unknown is not None else of)
 
 
 def own_script(reading: Reading) -> None:

@@ -2,15 +2,19 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from rlaudit.configs.draft import MANDATORY
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.syntax.node import entries
+from rlaudit.dialects.clause import Clause
 from rlaudit.dialects.reading import Reading
 from rlaudit.unknown import Unknown
 
 # The programs of verl: recipes (recipe.dapo.main_dapo) lie beside the package.
 _OWN_MODULES = ("verl.", "recipe.", "rllm.")
+# Ranks of adapters that vLLM takes.
+_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _ENGINES = {"vllm", "vllm_spmd", MANDATORY}
 
 
@@ -32,6 +36,45 @@ def handed_on(reading: Reading) -> None:
         if not re.search(words, source.text):
             reason = f"{shown(source.path)} is not seen to hand rollout.{field} on"
             engine[name] = replace(setting, value=Unknown(reason), note=reason)
+
+
+def rank_that_vllm_takes(reading: Reading, clause: Clause) -> Any:
+    """Return the next rank of an adapter that vLLM takes."""
+    rank = reading.value(clause["key"])
+    fits = (size for size in _RANKS if isinstance(rank, int) and size >= rank)
+    return rank if isinstance(rank, Unknown) else next(fits, Unknown(f"{rank} is above every rank that vLLM takes"))
+
+
+def images(reading: Reading, clause: Clause) -> Any:
+    """Return a limit of images as vLLM takes it."""
+    return whole({"image": reading.value(clause["key"])})
+
+
+def graphs(reading: Reading, _clause: Clause) -> Any:
+    """Return the configuration with the sizes of the captured graphs."""
+    return whole({"cudagraph_mode": "FULL_AND_PIECEWISE", **_values(reading, "@", "cudagraph_capture_sizes")})
+
+
+def drafter(reading: Reading, clause: Clause) -> Any:
+    """Return how a draft model is built."""
+    return whole(_values(reading, f"/{clause['key']}.".replace("/@", "@"), "method", "num_speculative_tokens"))
+
+
+def defaults_of_requests(reading: Reading, _clause: Clause) -> Any:
+    """Return what is laid over the model's generation_config.json."""
+    longest = reading.value("@response_length | data.max_response_length")
+    sampling = _values(reading, "$sampling.", "temperature", "top_k", "top_p")
+    return whole({**sampling, "repetition_penalty": 1.0, "max_new_tokens": longest})
+
+
+def _values(reading: Reading, prefix: str, *names: str) -> dict[str, Any]:
+    return {name: reading.value(f"{prefix}{name}") for name in names}
+
+
+def whole(values: dict[str, Any]) -> Any:
+    """Return values without those that are missing; Unknown if one of them is."""
+    unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)
+    return {name: value for name, value in values.items() if value is not None} if unknown is None else unknown
 
 
 def unread(reading: Reading) -> None:

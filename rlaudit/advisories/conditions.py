@@ -1,9 +1,9 @@
-"""What an advisory's conditions may say: names for those that several share or that take code, and the forms of others.
+"""What an advisory's conditions may say: names for those that several share, and a text in the grammar of dialects.
 
 Each condition is true, false, or Unknown with why the config leaves it open.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +15,19 @@ from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype
 from rlaudit.audit.returned_logprobs import Returned, returned_logprobs
 from rlaudit.audit.sampling import GREEDY_BELOW, filters, penalties, temperature
 from rlaudit.audit.update_path import update_path
+from rlaudit.dialects.condition import Truth, compared, compared_releases, condition
 from rlaudit.did_you_mean import did_you_mean
-from rlaudit.settings.trainer_facts import Dtype, UpdatePath, WeightUpdates, fact_of
+from rlaudit.settings.trainer_facts import Dtype, UpdatePath, WeightUpdates, fact_of, fact_types
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine
-from rlaudit.vllm.resolve import number, object_of
+from rlaudit.vllm.resolve import object_of
 
-Truth = bool | Unknown
 Predicate = Callable[[Side], Truth]
 
 _PADDED_TO = 64  # DEFAULT_VOCAB_PADDING_SIZE of vLLM
 _MODEL = "the model"
-_DECODE_GRAPHS = ("FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE")
+_DECODE_GRAPHS = "FULL, FULL_DECODE_ONLY, FULL_AND_PIECEWISE"
 
 
 @dataclass(frozen=True)
@@ -43,135 +43,93 @@ class Condition:
 
 
 def condition_of(written: Any) -> Condition:
-    """Return the condition that an advisory writes: a name of NAMED, or a sentence with one of FORMS.
+    """Return the condition that an advisory writes: a name of NAMED, or a sentence in `says` with its `if`.
 
-    Raises ValueError for another name or form.
+    Raises ValueError for another name, and if the text is no condition or refers to nothing.
     """
     if isinstance(written, str):
         if written not in NAMED:
             raise ValueError(f"no condition is called {written}; {did_you_mean(written, NAMED, ', '.join(NAMED))}")
         return NAMED[written]
-    if "says" not in written:
-        raise ValueError(f"a condition with {', '.join(written)} has no sentence in `says`")
-    form = {key: value for key, value in written.items() if key != "says"}
-    return Condition(written["says"], _predicate(form), _MODEL if "model" in form else "")
+    if set(written) != {"says", "if"}:
+        raise ValueError(f"a condition has `says` and `if`, and not {', '.join(written)}")
+    return _condition(written["says"], written["if"])
 
 
-def _predicate(written: Any) -> Predicate:
-    if isinstance(written, str):
-        return condition_of(written).holds
-    for keys, form in FORMS.items():
-        if set(keys) == set(written):
-            return form(*(written[key] for key in keys))
-    forms = ", ".join(" with ".join(keys) for keys in FORMS)
-    raise ValueError(f"no condition has the keys {', '.join(written)}; the forms are {forms}")
+def _condition(says: str, text: str) -> Condition:
+    """Return what a text of the dialects' grammar (dialects/condition.py) says of one side."""
+    holds = condition(text)
+    holds(_References())
+    return Condition(says, lambda side: holds(_Facts(side)), _MODEL if "$model." in text else "")
+
+
+class _Facts:
+    """What references mean: `$engine.x`, `$sampling.x`, `$trainer.x`, `$model.x`, `vllm`, `framework`, `gpu`.
+
+    An engine argument is the one that vLLM runs with, or a value that it derives. A fact of the trainer that is open is
+    none. `gpu` is 9 for a Hopper, 10 for a Blackwell of a data center.
+    """
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+
+    def value(self, reference: str) -> Any:
+        """Return what a reference refers to; Unknown if it is not known."""
+        side, (kind, _, name) = self._side, reference.removeprefix("$").partition(".")
+        if kind == "engine":
+            return side.value(name)
+        if kind == "sampling":
+            return side.sampling(name)
+        if kind == "trainer":
+            fact = getattr(side.config.facts, name)
+            return None if isinstance(fact, Unknown) else fact
+        if kind == "model":
+            return _tested(architecture(side.resolution), lambda model: getattr(model, name))
+        machine = side.machine
+        unread = isinstance(machine, UnreadMachine)
+        return side.config.framework if kind == "framework" else None if unread else machine.capability // 10
+
+    def is_written(self, reference: str) -> bool:
+        """Return whether a parameter of requests is set."""
+        return self._side.config.sampling.get(reference.rpartition(".")[2]) is not None
+
+    def compare(self, reference: str, sign: str, other: Any) -> Truth:
+        """Return how a reference compares to a word; vLLM's release compares as a release."""
+        if reference == "vllm":
+            return compared_releases(self._side.version, sign, Version(str(other)))
+        return compared(self.value(reference), sign, other)
+
+
+class _References:
+    """A look at every reference of a condition. Raises ValueError for one that can never be as wanted."""
+
+    def value(self, reference: str) -> Any:
+        """Refuse a reference that is none."""
+        kind, _, name = reference.partition(".")
+        known = {"$trainer": fact_types(), "$model": dir(Architecture)}.get(kind)
+        if kind not in {"$engine", "$sampling", "$trainer", "$model", "framework", "gpu", "vllm"}:
+            raise ValueError(f"a condition refers to {reference}, which is nothing")
+        if known is not None and name not in known:
+            raise ValueError(f"{reference} is nothing; {did_you_mean(name, known, '')}")
+
+    def is_written(self, reference: str) -> bool:
+        """Refuse a reference that is none."""
+        self.value(reference)
+        return True
+
+    def compare(self, reference: str, sign: str, other: Any) -> Truth:
+        """Refuse a fact of the trainer that can never be so."""
+        self.value(reference)
+        if reference.startswith("$trainer.") and isinstance(
+            fact := fact_of(reference.partition(".")[2], other), Unknown
+        ):
+            raise ValueError(fact.reason)
+        return True
 
 
 def _tested(value: Any, holds: Callable[[Any], bool]) -> Truth:
     """Return whether a predicate holds for a value; the value itself if it is Unknown."""
     return value if isinstance(value, Unknown) else holds(value)
-
-
-def _one_or_more(wanted: Any) -> list[Any]:
-    return wanted if isinstance(wanted, list) else [wanted]
-
-
-def _setting_is(name: str, wanted: Any) -> Predicate:
-    """Test whether an engine argument or a derived value of vLLM runs with the wanted value, or one of several."""
-    return lambda side: _tested(side.value(name), lambda value: value in _one_or_more(wanted))
-
-
-def _setting_above(name: str, least: int) -> Predicate:
-    return lambda side: _tested(side.value(name), lambda value: (number(value) or 0) > least)
-
-
-def _sampling_set(name: str) -> Predicate:
-    return lambda side: side.config.sampling.get(name) is not None
-
-
-def _sampling_above(name: str, least: int) -> Predicate:
-    return lambda side: _tested(side.sampling(name), lambda value: (number(value) or 0) > least)
-
-
-def _trainer_is(name: str, wanted: Any) -> Predicate:
-    """Test whether a fact about the trainer is known and as wanted. Raises ValueError if it can never be."""
-    value = fact_of(name, wanted)
-    if isinstance(value, Unknown):
-        raise ValueError(value.reason)
-    return lambda side: bool(getattr(side.config.facts, name) == value)
-
-
-def _model_has(trait: str) -> Predicate:
-    return _model(lambda kind: bool(getattr(kind, trait)))
-
-
-def _model_is(trait: str, wanted: Any) -> Predicate:
-    return _model(lambda kind: getattr(kind, trait) in _one_or_more(wanted))
-
-
-def _model(holds: Callable[[Architecture], bool]) -> Predicate:
-    return lambda side: _tested(architecture(side.resolution), holds)
-
-
-def _gpu(families: list[int]) -> Predicate:
-    """Test whether the GPU is of one of some families: 9 for Hopper, 10 for a Blackwell of a data center."""
-
-    def holds(side: Side) -> Truth:
-        machine = side.machine
-        return not isinstance(machine, UnreadMachine) and machine.capability // 10 in families
-
-    return holds
-
-
-def _since(release: str) -> Predicate:
-    first = Version(release)
-    return lambda side: side.version >= first
-
-
-def _framework(name: str, since: str) -> Predicate:
-    """Test whether a framework runs with this vLLM or a later one."""
-    first = Version(since)
-    return lambda side: side.config.framework == name and side.version >= first
-
-
-def _all(parts: Iterable[Any]) -> Predicate:
-    predicates = [_predicate(part) for part in parts]
-    return lambda side: _combined(False, [predicate(side) for predicate in predicates])
-
-
-def _any(parts: Iterable[Any]) -> Predicate:
-    predicates = [_predicate(part) for part in parts]
-    return lambda side: _combined(True, [predicate(side) for predicate in predicates])
-
-
-def _combined(deciding: bool, truths: list[Truth]) -> Truth:
-    """Return the deciding value if one of the truths has it, else one that is open, else the other value."""
-    if deciding in truths:
-        return deciding
-    return next((value for value in truths if isinstance(value, Unknown)), not deciding)
-
-
-def _not(part: Any) -> Predicate:
-    predicate = _predicate(part)
-    return lambda side: _tested(predicate(side), lambda value: not value)
-
-
-# The keys of a condition beside `says` -> the function that takes their values.
-FORMS: Mapping[tuple[str, ...], Callable[..., Predicate]] = {
-    ("setting", "is"): _setting_is,
-    ("setting", "above"): _setting_above,
-    ("sampling",): _sampling_set,
-    ("sampling", "above"): _sampling_above,
-    ("trainer", "is"): _trainer_is,
-    ("model",): _model_has,
-    ("model", "is"): _model_is,
-    ("gpu",): _gpu,
-    ("since",): _since,
-    ("framework", "since"): _framework,
-    ("all",): _all,
-    ("any",): _any,
-    ("not",): _not,
-}
 
 
 def _written_by(*paths: UpdatePath) -> Predicate:
@@ -245,19 +203,19 @@ def _deep_sleep(side: Side) -> Truth:
 
 
 NAMED: Mapping[str, Condition] = {
-    "second-runner": Condition("Model Runner V2 runs", _setting_is("model_runner", "V2")),
-    "async-scheduling": Condition("async scheduling is on", _setting_is("async_scheduling", True)),
-    "prefix-caching": Condition("prefix caching is on", _setting_is("enable_prefix_caching", True)),
-    "adapters": Condition("adapters are served", _setting_is("enable_lora", True)),
+    "second-runner": _condition("Model Runner V2 runs", "$engine.model_runner == V2"),
+    "async-scheduling": _condition("async scheduling is on", "$engine.async_scheduling == true"),
+    "prefix-caching": _condition("prefix caching is on", "$engine.enable_prefix_caching == true"),
+    "adapters": _condition("adapters are served", "$engine.enable_lora == true"),
     "adapters-on-experts": Condition("adapters are on experts", _adapters_on_experts),
-    "sleeps": Condition("the engine sleeps", _setting_is("enable_sleep_mode", True)),
+    "sleeps": _condition("the engine sleeps", "$engine.enable_sleep_mode == true"),
     "deep-sleep": Condition("it sleeps at level 2", _deep_sleep),
-    "eight-bit-cache": Condition(
-        "the key-value cache has 8 bits", _setting_is("kv_cache_dtype", ["fp8", "fp8_e4m3", "fp8_e5m2"])
+    "eight-bit-cache": _condition(
+        "the key-value cache has 8 bits", "$engine.kv_cache_dtype in (fp8, fp8_e4m3, fp8_e5m2)"
     ),
-    "replays-routing": Condition("routed experts are returned", _setting_is("enable_return_routed_experts", True)),
-    "decode-graphs": Condition("decoding runs in CUDA graphs", _setting_is("cudagraph_mode", [*_DECODE_GRAPHS])),
-    "graphs": Condition("CUDA graphs are on", _setting_is("cudagraph_mode", [*_DECODE_GRAPHS, "PIECEWISE"])),
+    "replays-routing": _condition("routed experts are returned", "$engine.enable_return_routed_experts == true"),
+    "decode-graphs": _condition("decoding runs in CUDA graphs", f"$engine.cudagraph_mode in ({_DECODE_GRAPHS})"),
+    "graphs": _condition("CUDA graphs are on", f"$engine.cudagraph_mode in ({_DECODE_GRAPHS}, PIECEWISE)"),
     "processed-logprobs": Condition(
         "processed logprobs are returned",
         lambda side: _tested(returned_logprobs(side), lambda returned: returned is Returned.PROCESSED),
@@ -290,20 +248,22 @@ NAMED: Mapping[str, Condition] = {
         "weights are derived again after every update", _written_by(UpdatePath.RELOADED, UpdatePath.PROCESSED)
     ),
     "cache-survives": Condition("the prefix cache is not reset with updates", _cache_survives),
-    "mixture": Condition("the model is a mixture of experts", _model_has("mixture"), _MODEL),
+    "mixture": _condition("the model is a mixture of experts", "$model.mixture"),
     "gemma4-mixture": Condition(
         "the model is a Gemma 4 with experts",
-        _model(lambda kind: kind.kind.startswith("gemma4") and kind.mixture),
+        lambda side: _tested(
+            architecture(side.resolution), lambda model: model.kind.startswith("gemma4") and model.mixture
+        ),
         _MODEL,
     ),
-    "latent-attention": Condition("the model has multi-head latent attention", _model_has("latent_attention"), _MODEL),
-    "mamba2": Condition("the model has Mamba-2 layers", _model_has("mamba2"), _MODEL),
+    "latent-attention": _condition("the model has multi-head latent attention", "$model.latent_attention"),
+    "mamba2": _condition("the model has Mamba-2 layers", "$model.mamba2"),
     "padded-vocabulary": Condition("the vocabulary is no multiple of 64", _padded_vocabulary),
     "unquantized": Condition("weights are not quantized", _unquantized, _MODEL),
     "flashinfer-experts": Condition("FlashInfer's kernels for experts are not ruled out", _flashinfer_experts),
-    "images": Condition("the model reads images", _model_has("images"), _MODEL),
+    "images": _condition("the model reads images", "$model.images"),
     "images-in-prompts": Condition("prompts have images", _images_in_prompts),
-    "hopper": Condition("the GPU is a Hopper", _gpu([9])),
-    "blackwell": Condition("the GPU is a Blackwell of a data center", _gpu([10])),
+    "hopper": _condition("the GPU is a Hopper", "gpu == 9"),
+    "blackwell": _condition("the GPU is a Blackwell of a data center", "gpu == 10"),
     "cpu": Condition("the engine runs on a CPU", lambda side: side.machine.platform == "cpu"),
 }

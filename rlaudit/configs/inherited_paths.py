@@ -49,14 +49,15 @@ def inherited(source: Source) -> Composed | None:
 
 
 def overriding(source: Source, overridden: Overridden) -> Composed:
-    """Return the overrides of a command on top of the file of its `--config`, if that is beside the script."""
+    """Return the overrides of a command on top of the file of its `--config` or `config=`, if it is found."""
     from rlaudit.configs.syntax.flags import flags
 
     paths = [flag.value for flag in flags(overridden.command.words) if flag.name == "config" and flag.value is not None]
-    name = paths[-1].value if paths else None
+    named = paths[-1] if paths else overridden.root.get("config")
+    name = named.value if named is not None else None
     if not isinstance(name, str):
         return Composed(overridden.root, missing=("the config that the command starts from",))
-    beside = source.named_file(paths[-1])
+    beside = source.named_file(named) or source.above(name)
     base = inherited(beside) if beside is not None else None
     if beside is None or base is None:
         return Composed(overridden.root, missing=(name,))

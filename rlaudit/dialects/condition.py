@@ -18,18 +18,23 @@ name of one of the dialect's own conditions. A word is read as YAML reads it; on
 reference. `vllm` also compares to a milestone of vllm/milestones.py by its name: `vllm >= PAUSE_TAKES_A_MODE`.
 """
 
+import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
 import yaml
+from packaging.version import Version
 
 from rlaudit.unknown import Unknown
 
 Truth = bool | Unknown
 _TOKEN = re.compile(r"\s*(==|!=|>=|<=|[()<>,]|\"[^\"]*\"|[^\s()=!<>,]+)")
-_SIGNS = {"==", "!=", ">", "<", ">=", "<="}
+_OPERATORS: Mapping[str, Callable[[Version, Version], bool]] = {
+    ">=": operator.ge, "<": operator.lt, ">": operator.gt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_SIGNS = set(_OPERATORS)
 _NOTHING: tuple[Any, ...] = (None, False, 0, "", [], {})
 
 
@@ -83,6 +88,11 @@ def compared(value: Any, sign: str, other: Any) -> Truth:
     if not isinstance(value, int | float) or not isinstance(other, int | float):
         return False
     return {">": value > other, "<": value < other, ">=": value >= other, "<=": value <= other}[sign]
+
+
+def compared_releases(release: Version, sign: str, other: Version) -> bool:
+    """Return how two releases compare."""
+    return _OPERATORS[sign](release, other)
 
 
 @lru_cache(maxsize=2048)

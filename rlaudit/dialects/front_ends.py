@@ -7,7 +7,6 @@
       calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right;
                                                    # what may be among its `**more` is not known, and no default
       dictionary: {key: actor_rollout_ref, base: verl/trainer/config/ppo_trainer.yaml}        # of a Python program
-      toml: {}
       trees: {hook: NAME}                          # a function (source, spec) -> trees
 
 What each may have besides stands with its function.
@@ -199,16 +198,6 @@ def _dictionary(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
             yield Tree(whole, root, parts=(base.path, *config.parts), missing=config.missing, is_composed=True)
 
 
-def _toml(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
-    """Yield the root table of a TOML file."""
-    try:
-        root = source.toml
-    except (ValueError, RecursionError):  # kept in source.refusals
-        return
-    if root is not None:
-        yield Tree(root, root)
-
-
 def _hook(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield the trees of a function in the dialect's Python file."""
     yield from spec.hook(entry["hook"])(source, spec)
@@ -220,7 +209,6 @@ _WAYS: Mapping[str, Callable[[Source, Spec, Entry], Iterator[Tree]]] = {
     "flags": _flags,
     "calls": _calls,
     "dictionary": _dictionary,
-    "toml": _toml,
     "trees": _hook,
 }
 WAYS = tuple(_WAYS)

@@ -1,7 +1,6 @@
 """One config under one dialect: what its keys, the copy around it and the releases answer to clauses and conditions."""
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,7 +13,7 @@ from rlaudit.configs.framework_source.release_here import OPTION, release_here
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.clause import Clause, Outcome
-from rlaudit.dialects.condition import Truth, compared, condition
+from rlaudit.dialects.condition import Truth, compared, compared_releases, condition
 from rlaudit.dialects.framework_code import FrameworkCode, filled
 from rlaudit.dialects.keys import unread
 from rlaudit.dialects.span import Span, carried, span_of
@@ -25,9 +24,6 @@ from rlaudit.vllm import milestones
 
 # Conditions name a few releases thousands of times.
 _release = lru_cache(maxsize=512)(Version)
-_VERSIONS: Mapping[str, Callable[[Version, Version], bool]] = {
-    ">=": operator.ge, "<": operator.lt, ">": operator.gt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 
 
 class Reading:
@@ -143,10 +139,10 @@ class Reading:
             if self.framework is None:
                 reason = f"the release of {self.spec.title} is not known: nothing pins it"
                 return Unknown(reason, hangs_on=self._which(self.spec.title))
-            return _VERSIONS[sign](self.framework.version, _release(str(other)))
+            return compared_releases(self.framework.version, sign, _release(str(other)))
         if reference == "vllm":
             version = getattr(milestones, str(other), None) or _release(str(other))
-            return _VERSIONS[sign](self.vllm, version)
+            return compared_releases(self.vllm, sign, version)
         return compared(self.value(reference), sign, other)
 
     def holds(self, text: str | None) -> Truth:

@@ -8,7 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import MANDATORY, Draft, Settings, by_file, known, unwritten
+from rlaudit.configs.draft import MANDATORY, Draft, Settings, known, unwritten
 from rlaudit.configs.elsewhere import as_written, leave_open, left_open
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Clause, clauses, node_of
@@ -49,8 +49,6 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     section = reading.node(dialect["shown at"]) if "shown at" in dialect else reading.layout.written(tree.own)
     section = section or tree.own
     place = tree.command.place if tree.command is not None else (section.key or section.place)
-    if "device" in dialect and (device := reading.node(dialect["device"])) is not None:
-        draft.device = by_file(dialect["device"], device)
     draft.bare = reading.holds(dialect.get("bare", "call == none")) is True
     config = draft.done(
         model=reading.node(dialect["model"]) if "model" in dialect else None,

@@ -3,6 +3,7 @@
     marks: [inference_engine, [generator, engine_init_kwargs]]     # words of which a file has one, or all of a list
     title: SkyRL
     about: Overrides on a command line, or YAML.                   # the first sentence of `explain`
+    mentioned as: [skyrl]                                          # words by which a file without a config is named
 
     read: a956457                          # the revision that was read, for messages
     sources: {trainer: [a/trainer.py, b/trainer.py]}        # words for files in `at:` that releases have moved
@@ -170,6 +171,8 @@ class Head:
     about: str
     # Groups of words. A file has all words of one group.
     marks: tuple[tuple[str, ...], ...]
+    # Words that name the framework in a file without a config.
+    mentioned_as: tuple[str, ...]
     # The highest wins if several dialects recognise a file: a fork is built on another framework.
     specific: int
 
@@ -196,7 +199,7 @@ def head_of(path: Path) -> Head:
         raise UsageError(f"{path}:1: a dialect begins with its marks and its title", "see `rlaudit explain dialects`")
     specific = head.get("specific", 20 if "extends" in head else 10)
     groups = tuple((mark,) if isinstance(mark, str) else tuple(mark) for mark in marks)
-    return Head(head["title"], str(head.get("about", "")), groups, int(specific))
+    return Head(head["title"], str(head.get("about", "")), groups, tuple(head.get("mentioned as", ())), int(specific))
 
 
 @lru_cache(maxsize=64)

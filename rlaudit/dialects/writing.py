@@ -75,7 +75,10 @@ class _Homes:
         return frozenset(clause["key"] for entry in engine for clause in clauses(entry) if clause.get("truth"))
 
     def _home(self, name: str, value: Any) -> tuple[str, str, Any] | None:
-        """Return the path of the mapping, the key in it and its value; None if an argument cannot be written."""
+        """Return the path of the mapping, the key in it and its value; None if an argument cannot be written.
+
+        None also if the copy of the framework around the config has no such field: it would stop there.
+        """
         entry, holds = self._entry, self._reading.holds
         refused = (case for case in entry.get("refused", ()) if (case["argument"], case["value"]) == (name, value))
         if ("only" in entry and name not in entry["only"]) or any(holds(case["if"]) is not False for case in refused):
@@ -84,7 +87,9 @@ class _Homes:
         if value is False and negation is not None and (plain := holds(negation["unless"])) is not True:
             return (self._path(entry["others"]), f"{negation['prefix']}{name}", True) if plain is False else None
         if name in self._keys:
-            return self._path(entry["fields"]), self._keys[name], value
+            key, checkout = self._keys[name], self._reading.code.checkout
+            is_read = checkout is None or checkout.says(rf"\b{re.escape(key.rpartition('.')[2])}\b")
+            return (self._path(entry["fields"]), key, value) if is_read else None
         if "others" not in entry or holds(entry.get("others if")) is not True:
             return None
         once = "given once" in entry and holds(entry["given once"]) is not False
@@ -130,17 +135,12 @@ class _Homes:
         return f"{sign}{'.'.join(part for part in home[:2] if part)}", spelt[1]
 
     def as_option(self, name: str, value: Any) -> tuple[str, str] | None:
-        """Spell an option of a command line. A switch can be added, not denied.
-
-        None also if the copy of the framework around the config has no such option: its parser would stop there.
-        """
+        """Spell an option of a command line. A switch can be added, not denied."""
         home = self._home(name, value)
         if home is None or isinstance(home[2], dict | list):
             return None
         _, key, written = home
-        option, checkout = f"--{key}", self._reading.code.checkout
-        if checkout is not None and not checkout.says(rf"\b{re.escape(key)}\b"):
-            return None
+        option = f"--{key}"
         if isinstance(written, bool) and key not in self._spelt:
             return (option, "") if written else None
         return option, str(written).lower() if isinstance(written, bool) else str(written)

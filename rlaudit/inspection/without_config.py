@@ -11,11 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePath
 
 from rlaudit.configs.not_read import not_read
 from rlaudit.configs.program import program_of
 from rlaudit.configs.source import Source
+from rlaudit.dialects.spec import head_of, shipped
 
 MOST_OF_AN_ENGINE = 3
 MOST_OF_A_WORD = 50
@@ -29,11 +31,6 @@ _OTHERS = {
     "vLLM under OAT's options": re.compile(r"--vllm[-_]gpu[-_]ratio\b"),
     "vLLM under verl's main_generation, which trains nothing": re.compile(r"\bmain_generation(?:_server)?\b"),
 }
-# Compiled only for a file without a config: most runs have none.
-_WORDS = (
-    r"(?i)(?<![a-z])(vllm|engine_?args|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth"
-    r"|gpu_memory_utilization)(?![a-z])"
-)
 # `exec bash "${BASE}"`, `bash scripts/run.sh`, and what a variable holds.
 _SCRIPT = r"(?P<script>[^\s\"';|&]+\.(?:sh|bash|slurm|sbatch))"
 _RUNS = rf"(?m)^\s*(?:exec\s+)?(?:bash|sh|sbatch)\s+[\"']?(?:\$\{{?(?P<name>\w+)\}}?[\"']?(?!/)|{_SCRIPT})"
@@ -90,11 +87,20 @@ def mention(source: Source, *, named: bool = False) -> Mention | None:
 
     named: whether the user named the file, and so is shown where else to look.
     """
-    match, starts = re.search(_WORDS, source.text), _starts(source) if named else None
+    match, starts = re.search(_words(), source.text), _starts(source) if named else None
     if match is None and starts is None:
         return None
     word, line = ("", 1) if match is None else (match.group().lower(), _line(source, match))
     return Mention(source.path, word, line, starts)
+
+
+# Compiled only for a file without a config: most runs have none.
+@lru_cache(maxsize=1)
+def _words() -> re.Pattern[str]:
+    """Return the words of vLLM, and those of each framework that has some."""
+    frameworks = (word for path in shipped().values() for word in head_of(path).mentioned_as)
+    words = ("vllm", "engine_?args", "gpu_memory_utilization", *frameworks)
+    return re.compile(rf"(?i)(?<![a-z])({'|'.join(words)})(?![a-z])")
 
 
 def _line(source: Source, match: "re.Match[str]") -> int:

@@ -9,7 +9,7 @@ from simulated_audit import simulated_audit
 
 from rlaudit import advisories
 from rlaudit.advisories.advisory import read_advisory
-from rlaudit.advisories.conditions import FORMS, NAMED, condition_of
+from rlaudit.advisories.conditions import NAMED, condition_of
 from rlaudit.unknown import Unknown
 
 RIGHT = Path(advisories.__file__).with_name("rounded-processed-logprobs.yaml")
@@ -29,13 +29,11 @@ FILES = [
         ({"window": {"from": []}}, "it has no key from; "),
         ({"window": {"first": ["0.26.0", "vllm/a.py:1"]}}, "first is not a release, a place in its sources and"),
         ({"conditions": ["second-runer"]}, "no condition is called second-runer; did you mean second-runner?"),
-        ({"conditions": [{"setting": "seed", "is": 0}]}, "a condition with setting, is has no sentence in `says`"),
-        ({"conditions": [{"says": "so", "setting": "seed", "was": 0}]}, "no condition has the keys setting, was; "),
-        (
-            {"unless": [{"says": "so", "trainer": "pause_mode", "is": "kept"}]},
-            "is none of none, keep, wait, abort",
-        ),
-        ({"unless": [{"says": "so", "any": ["cpus"]}]}, "no condition is called cpus; did you mean cpu?"),
+        ({"conditions": [{"if": "$engine.seed == 0"}]}, "a condition has `says` and `if`, and not if"),
+        ({"conditions": [{"says": "so", "if": "$engine.seed was 0"}]}, "is no condition"),
+        ({"conditions": [{"says": "so", "if": "$engin.seed == 0"}]}, "refers to $engin.seed, which is nothing"),
+        ({"conditions": [{"says": "so", "if": "$model.mixtur"}]}, "did you mean mixture?"),
+        ({"unless": [{"says": "so", "if": "$trainer.pause_mode == kept"}]}, "is none of none, keep, wait, abort"),
     ],
 )
 def test_a_fault_is_named_with_the_file(changed: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -47,34 +45,28 @@ def test_a_fault_is_named_with_the_file(changed: dict[str, Any], message: str, t
     assert message in str(raised.value)
 
 
-def test_every_name_and_form_of_a_condition_is_used() -> None:
-    used = {name for file in FILES for one in (*file["conditions"], *file.get("unless", ())) for name in _words(one)}
-    assert used >= {*NAMED, *(key for keys in FORMS for key in keys)}
-
-
-def _words(written: Any) -> set[str]:
-    if isinstance(written, dict):
-        return {*written} | {word for value in written.values() for word in _words(value)}
-    return {word for one in written for word in _words(one)} if isinstance(written, list) else {str(written)}
+def test_every_name_of_a_condition_is_used() -> None:
+    used = {one for file in FILES for one in (*file["conditions"], *file.get("unless", ())) if isinstance(one, str)}
+    assert used == {*NAMED}
 
 
 @pytest.mark.parametrize(
-    ("form", "held"),
+    ("text", "held"),
     [
-        ({"all": ["prefix-caching", "sleeps"]}, False),
-        ({"all": ["prefix-caching", "mixture"]}, None),
-        ({"all": ["sleeps", "mixture"]}, False),
-        ({"any": ["prefix-caching", "mixture"]}, True),
-        ({"any": ["sleeps", "mixture"]}, None),
-        ({"not": "sleeps"}, True),
-        ({"not": "mixture"}, None),
-        ({"setting": "tensor_parallel_size", "above": 2}, False),
-        ({"setting": "tensor_parallel_size", "above": 1}, True),
-        ({"framework": "verl", "since": "0.18.0"}, True),
-        ({"framework": "verl", "since": "0.19.0"}, False),
+        ("$engine.enable_prefix_caching == true and $engine.enable_sleep_mode == true", False),
+        ("$engine.enable_prefix_caching == true and $model.mixture", None),
+        ("$engine.enable_sleep_mode == true and $model.mixture", False),
+        ("$engine.enable_prefix_caching == true or $model.mixture", True),
+        ("not $model.mixture", None),
+        ("$engine.tensor_parallel_size > 2", False),
+        ("$engine.tensor_parallel_size > 1", True),
+        ("$sampling.seed is written", False),
+        ("$trainer.pause_mode == keep", False),
+        ("framework == verl and vllm >= 0.18.0", True),
+        ("framework == verl and vllm >= 0.19.0", False),
     ],
 )
-def test_a_condition_is_open_unless_one_part_decides(form: dict[str, Any], held: bool | None) -> None:
+def test_a_condition_is_open_unless_one_part_decides(text: str, held: bool | None) -> None:
     side = simulated_audit({"to": "0.18.1", "framework": "verl", "engine": {"tensor_parallel_size": 2}}).after
-    found = condition_of({"says": "so", **form}).holds(side)
+    found = condition_of({"says": "so", "if": text}).holds(side)
     assert (None if isinstance(found, Unknown) else found) is held

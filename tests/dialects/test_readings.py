@@ -35,4 +35,6 @@ def test_a_fix_that_is_written_is_read_back(tmp_path: Path, framework: str, row:
         if edits:
             again = {**row, "text": apply(source.text, edits)}
             setting = read(framework, again, vllm, tmp_path)[1][0].engine[name]
-            assert setting.value == value or setting.place is None
+            # A copy may be without the line that hands it on: an inspection then offers no such fix.
+            is_left = setting.place is None or (row["files"] and not setting.known)
+            assert setting.value == value or is_left

@@ -5,7 +5,6 @@ To add a framework, imitate `axolotl.yaml` (a YAML file) or `openrlhf.yaml` (opt
 `UPDATE_EXAMPLES=1 pytest tests/examples/test_inspect_examples.py` writes. `rlaudit explain dialects` documents the
 file's keys.
 
-Three places know frameworks by name: how their releases update weights (`audit/update_path.py`), the words by
-which a file without a config is named all the same (`inspection/without_config.py`), and the list of
-`rlaudit/topics/configs.md`.
+Besides, `rlaudit/topics/configs.md` lists the frameworks by name, and `inspection/without_config.py` those whose engine
+is not read.
 """

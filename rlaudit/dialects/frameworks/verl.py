@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.configs.draft import MANDATORY
+from rlaudit.configs.draft import MANDATORY, by_file
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.syntax.node import entries
 from rlaudit.dialects.clause import Clause
@@ -63,8 +63,10 @@ def drafter(reading: Reading, clause: Clause) -> Any:
 def defaults_of_requests(reading: Reading, _clause: Clause) -> Any:
     """Return what is laid over the model's generation_config.json."""
     longest = reading.value("@response_length | data.max_response_length")
-    sampling = _values(reading, "$sampling.", "temperature", "top_k", "top_p")
-    return whole({**sampling, "repetition_penalty": 1.0, "max_new_tokens": longest})
+    values = _values(reading, "$sampling.", "temperature", "top_k", "top_p")
+    if reading.holds("release < 0.4.1") is not True:
+        values["repetition_penalty"] = 1.0
+    return whole({**values, "max_new_tokens": longest})
 
 
 def _values(reading: Reading, prefix: str, *names: str) -> dict[str, Any]:
@@ -83,6 +85,8 @@ def unread(reading: Reading) -> None:
     from rlaudit.configs.ray_job import take_program_environment
 
     draft, command, name = reading.draft, reading.tree.command, reading.node("@name")
+    if (device := reading.node("trainer.device")) is not None:
+        draft.device = by_file("trainer.device", device)
     if name is not None and isinstance(name.value, Unknown):
         draft.not_seen.append(f"the rollout engine: {name.value.reason}; it is read as vLLM's")
     elif name is not None and str(name.value) not in _ENGINES:

@@ -19,7 +19,7 @@ _SECTIONS = {
     "trainer": "What the trainer does",
     "objective": "Options with defaults that decide the objective",
 }
-_CHANGES = ("above", "up to", "wrap")
+_CHANGES = ("above", "hook")
 _RELEASE = re.compile(r"release (>=|<) (\d[\w.]*)")
 
 
@@ -127,7 +127,6 @@ def _changes_of(clause: Clause) -> Iterator[tuple[Any, str]]:
         before = later
     signs = {">=": "", "<": "no longer "}
     bounds = [(signs[sign], release) for sign, release in _RELEASE.findall(str(clause.get("if", "")))]
-    bounds += [(word, clause[bound]) for bound, word in (("since", ""), ("before", "no longer ")) if bound in clause]
     if "open" not in clause:
         for word, release in bounds:
             yield release, f"{word}{_source(clause)}{_without_release(clause)}{_because(clause)}"
@@ -141,7 +140,7 @@ def _without_release(clause: Clause) -> str:
     return f" (if {rest})" if rest else ""
 
 
-def _source(clause: Clause) -> str:  # noqa: PLR0911 - one for each form of a clause
+def _source(clause: Clause) -> str:
     key = clause.get("key", "")
     if "value" in clause:
         return f"{_word(clause['value'])} if {key} is written" if key and "if" not in clause else _word(clause["value"])
@@ -154,14 +153,11 @@ def _source(clause: Clause) -> str:  # noqa: PLR0911 - one for each form of a cl
         )
     if "devices" in clause:
         return f"{' x '.join(map(str, clause['devices']))} / ({' x '.join(clause['ranks'])})"
-    for name, sign in (("sum", " + "), ("product", " x ")):
-        if name in clause:
-            return sign.join(map(str, clause[name]))
-    if "mapping" in clause:
-        return ", ".join(f"{name}: {'null' if value is None else value}" for name, value in clause["mapping"].items())
+    if "sum" in clause:
+        return " + ".join(map(str, clause["sum"]))
     if clause.get("nothing"):
         return "left to vLLM"
-    return f"{key or clause.get('same as') or 'the variables of the command'}{_changed(clause)}"
+    return f"{key or clause.get('same as') or clause.get('hook') or 'the variables of the command'}{_changed(clause)}"
 
 
 def _word(value: Any) -> str:
@@ -179,9 +175,7 @@ def _changed(clause: Clause) -> str:
 
 
 def _if(clause: Clause) -> str:
-    parts = [f"if {clause['if']}"] if "if" in clause else []
-    parts += [f"{bound} {clause[bound]}" for bound in ("since", "before") if bound in clause]
-    return f" ({', '.join(parts)})" if parts else ""
+    return f" (if {clause['if']})" if "if" in clause else ""
 
 
 def _because(clause: Clause) -> str:

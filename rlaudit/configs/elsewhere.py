@@ -22,6 +22,8 @@ class Elsewhere(Settings):
     ) -> None:
         """sentence: the config's sentence about it in `not_seen`, which is dropped if the settings are found.
 
+        It is that of a trainer that asks a server, or of its server; empty if the file knows of no such other.
+
         hangs_on: as of Unknown.
         """
         super().__init__(known or {})

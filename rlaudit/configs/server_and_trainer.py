@@ -5,11 +5,11 @@ not known to differ: a judge or a teacher has a server as well. The trainer may 
 script starts and that lies beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.settings.rollout_config import Origin, RolloutConfig
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 
 
 def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()) -> tuple[RolloutConfig, ...]:
@@ -22,7 +22,7 @@ def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()
     if len(trainers) != 1:
         return tuple(configs)
     (trainer,) = trainers
-    started = [config for config in configs if isinstance(config.sampling, Elsewhere) and not asks_a_server(config)]
+    started = [config for config in configs if _serves(config)]
     servers = [config for config in started if _same_model(config, trainer) is not False]
     servers = servers or [config for config in plain if not config.offline and _same_model(config, trainer)]
     if len(started) > 1 or len(servers) != 1:
@@ -34,12 +34,22 @@ def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()
 
 def waits_for_a_trainer(configs: Sequence[RolloutConfig]) -> bool:
     """Return whether a script starts a framework's server, and no trainer that is read."""
-    return any(isinstance(config.sampling, Elsewhere) for config in configs) and not any(map(asks_a_server, configs))
+    return any(map(_serves, configs)) and not any(map(asks_a_server, configs))
 
 
 def asks_a_server(config: RolloutConfig) -> bool:
     """Return whether a config is of a trainer that samples from an engine whose start is not in the config."""
-    return isinstance(config.engine, Elsewhere) and not isinstance(config.sampling, Elsewhere)
+    return _is_of_another(config.engine) and not isinstance(config.sampling, Elsewhere)
+
+
+def _serves(config: RolloutConfig) -> bool:
+    """Return whether a config is of a framework's server, whose trainer decides the sampling."""
+    return _is_of_another(config.sampling) and not asks_a_server(config)
+
+
+def _is_of_another(settings: Mapping[str, Setting]) -> bool:
+    """Return whether another command decides the settings; two engines of one file are not each other's server."""
+    return isinstance(settings, Elsewhere) and bool(settings.sentence)
 
 
 def _leaves_the_mode(config: RolloutConfig) -> bool:

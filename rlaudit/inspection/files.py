@@ -169,12 +169,13 @@ def _candidates(paths: Sequence[str], unread: list[Unread]) -> Iterator[tuple[st
         if recorded is not None:
             yield recorded, True
         elif path != STDIN and _is_folder(path):
-            yield from ((path, False) for path in _walk(path, unread))
+            yield from ((path, False) for path in walk(path, unread))
         else:
             yield path, True
 
 
-def _walk(folder: str, unread: list[Unread]) -> Iterator[str]:
+def walk(folder: str, unread: list[Unread]) -> Iterator[str]:
+    """Yield the files below a folder that may be of interest. unread: takes what cannot be entered."""
     folders = [folder]
     while folders:
         current = folders.pop()

@@ -67,7 +67,7 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
             written[path] = file.inspected
         done.append(file)
     files = [written.get(file.file.path, file) for file in inspection.files]
-    again = judged(request, Collected((), inspection.unread, inspection.others), files)
+    again = judged(request, Collected((), inspection.unread, inspection.others), files, inspection.hand_overs)
     as_before = replace(
         again, read=inspection.read, other_engines=inspection.other_engines, mentions=inspection.mentions
     )
@@ -102,7 +102,7 @@ def obstacle(file: TextFile, given: Sequence[str]) -> str | None:
     path = Path(file.path)
     target = Path(os.path.realpath(path))
     if not file.named and not any(target.is_relative_to(os.path.realpath(folder)) for folder in given):
-        return f"it is a link to {target}, which is not in what was given"
+        return f"{target} is not in what was given: name it as well"
     status = target.stat()
     # The superuser may write in spite of the mode, which tells the owner's intention.
     if not status.st_mode & _ANYBODY_WRITES or not os.access(target, os.W_OK):

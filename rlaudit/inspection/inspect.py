@@ -1,6 +1,6 @@
 """From paths to judged findings: all of `rlaudit inspect` except its arguments and its report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -8,10 +8,12 @@ from pathlib import Path
 
 from rlaudit.audit.finding import Finding
 from rlaudit.configs.recorded_source import RecordedSource
+from rlaudit.configs.source import Source
 from rlaudit.errors import UsageError
-from rlaudit.inspection.files import Collected, Unread, collect, text_of
+from rlaudit.inspection.files import Collected, TextFile, Unread, collect, text_of
+from rlaudit.inspection.hand_over import HandOver, hand_over
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, InspectedFile, inspect_file
-from rlaudit.inspection.read_configs import known_dialects, speaks_of_rollouts
+from rlaudit.inspection.read_configs import known_dialects, sets_up_rollouts, speaks_of_rollouts
 from rlaudit.inspection.so_today import with_today
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
@@ -62,6 +64,8 @@ class Inspection:
     other_engines: tuple[OtherEngine, ...] = ()
     # Other files without a config that have words of vLLM or a framework.
     mentions: tuple[Mention, ...] = ()
+    # Of files without a config that the user names.
+    hand_overs: tuple[HandOver, ...] = ()
 
     @property
     def configs(self) -> int:
@@ -89,8 +93,29 @@ def collected_for(request: Request) -> Collected:
 def inspect(request: Request, collected: Collected | None = None) -> Inspection:
     """Collect, read, audit and judge. collected: the files of the request, if they were read already."""
     collected = collected or collected_for(request)
-    inspected = reported_once([inspect_file(file, request.context) for file in collected.files])
-    return judged(request, collected, inspected)
+    inspected = [inspect_file(file, request.context) for file in collected.files]
+    found = tuple(_hand_overs(request, inspected))
+    further = [_text_file(source, request) for one in found for source, _ in one.reached]
+    known = {Path(file.path).absolute() for file in collected.files}
+    new = {Path(file.path).absolute(): file for file in further}
+    new = {path: file for path, file in new.items() if path not in known}
+    inspected += [inspect_file(file, request.context) for file in new.values()]
+    collected = replace(collected, files=(*collected.files, *new.values()))
+    return judged(request, collected, reported_once(inspected), found)
+
+
+def _hand_overs(request: Request, inspected: Sequence[InspectedFile]) -> Iterator[HandOver]:
+    """Yield where the rollouts of each file that the user names and that has no config are set up."""
+    for file in inspected:
+        source = file.file.source
+        if file.file.named and not (file.configs or file.bugs or file.unreadable) and other_engine(source) is None:
+            yield hand_over(source, lambda further: sets_up_rollouts(further, request.context.dialects))
+
+
+def _text_file(source: Source, request: Request) -> TextFile:
+    """Return a file to which another one hands over, read as one that the user names is."""
+    (file,) = collect([source.path], None, request.excluded, source.given, source.pins).files
+    return replace(file, source=replace(file.source, trees=source.trees), named=False)
 
 
 def reported_once(files: Sequence[InspectedFile]) -> list[InspectedFile]:
@@ -117,7 +142,9 @@ def _is_in(config: InspectedConfig, file: InspectedFile) -> bool:
     return _home(config)[1] == Path(file.file.path).absolute()
 
 
-def judged(request: Request, collected: Collected, inspected: Sequence[InspectedFile]) -> Inspection:
+def judged(
+    request: Request, collected: Collected, inspected: Sequence[InspectedFile], hand_overs: tuple[HandOver, ...] = ()
+) -> Inspection:
     """Apply suppressions to what was inspected."""
     with_configs = tuple(file for file in inspected if file.configs or file.bugs)
     unreadable = tuple(
@@ -132,8 +159,8 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
     }
     explained = {engine.path for engine in others}
     explained |= {source.path for source in without if Path(source.path).absolute() in parts}
-    given = {file.file.path for file in inspected if file.file.named}
-    mentions = (mention(source, named=source.path in given) for source in without if source.path not in explained)
+    explained |= {found.path for found in hand_overs if found.reached or found.missing or found.inside or found.others}
+    mentions = (mention(source) for source in without if source.path not in explained)
     return Inspection(
         request=request,
         files=with_configs,
@@ -144,6 +171,7 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
         others=collected.others,
         other_engines=others,
         mentions=tuple(words for words in mentions if words is not None),
+        hand_overs=hand_overs,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.program import programs_beside
 from rlaudit.configs.python_environment import unread_variables_at
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
@@ -24,10 +25,6 @@ _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weig
 # In the first characters of a report of rlaudit, which names configs and is none.
 _OUR_REPORT = '"schema": "rlaudit-report/'
 _VARIABLE = re.compile(r"VLLM_[A-Z0-9_]+")
-# A line that writes a config or a script, `cat > run.yaml <<EOF`.
-_WRITES_A_FILE = re.compile(
-    r"(?m)^(?=[^#\n]*<<)[^#\n]*>[ \t]*[\"']?([^\s\"'<>]+\.(?:ya?ml|toml|(?:ba)?sh|slurm|sbatch))"
-)
 
 
 class Unreadable(ValueError):
@@ -122,6 +119,14 @@ def recognise(source: Source, dialects: Mapping[str, Dialect]) -> tuple[tuple[Di
     return tuple(sorted(recognised, key=lambda dialect: -dialect.specific)), tuple(bugs)
 
 
+def sets_up_rollouts(source: Source, dialects: Mapping[str, Dialect]) -> bool:
+    """Return whether a dialect reads a file."""
+    try:
+        return bool(recognise(source, dialects)[0])
+    except Unreadable:
+        return False
+
+
 def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[Version, Version]) -> FileConfigs:
     """Return every rollout engine that the file sets up, by its most specific dialects. Raises Unreadable."""
     pairs: list[ConfigPair] = []
@@ -149,7 +154,7 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
         not_seen += alone
     not_seen += dict.fromkeys(sentence for pair in pairs for sentence in _models_elsewhere(pair.after))
     not_seen += _decided_when_it_runs(source, [pair.after for pair in pairs])
-    not_seen += _written_by_the_script(source)
+    not_seen += in_here_documents(source)
     not_seen += unread_variables(source, [pair.after for pair in pairs])
     not_seen += [f"{source.path}: a part of it is not read: {_at_line(error)}" for error in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
@@ -171,13 +176,6 @@ def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> I
     if lines and configs:
         listed = f"lines {', '.join(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
         yield f"{source.path}: what a run decides in {listed}; `rlaudit record` writes it down"
-
-
-def _written_by_the_script(source: Source) -> Iterator[str]:
-    """Yield a sentence for each config or script that a shell script writes itself."""
-    for match in _WRITES_A_FILE.finditer(source.text) if source.is_shell else ():
-        line = source.text.count("\n", 0, match.start()) + 1
-        yield f"{source.path}:{line}: {match[1]}, which the script writes itself, is not read: inspect that file"
 
 
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:

@@ -14,6 +14,7 @@ from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.counted import counted
 from rlaudit.inspection.fingerprint import fingerprint, relative_to
+from rlaudit.inspection.hand_over import about
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
 from rlaudit.inspection.setting_rows import setting_rows
@@ -154,6 +155,7 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Conf
             for lost in audit.config.lost
         ],
         not_seen=_left_open(audit),
+        called=audit.config.called or None,
         taken_defaults=[
             ReportedDefault(variable=default.variable, sentence=str(default))
             for default in audit.config.not_seen
@@ -309,6 +311,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         path = shown_path(file.file.path)
         lines += [f"{path}: {sentence}" for sentence in _left_open(config.audit)]
         lines += [side.catalogue.remark for side in (config.audit.before, config.audit.after) if side.catalogue.remark]
+    lines += [sentence for found in inspection.hand_overs for sentence in about(found, shown_path)]
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
     lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)
     if inspection.others:

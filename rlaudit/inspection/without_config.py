@@ -12,10 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePath
 
 from rlaudit.configs.not_read import not_read
-from rlaudit.configs.program import program_of
 from rlaudit.configs.source import Source
 from rlaudit.dialects.spec import head_of, shipped
 
@@ -31,10 +29,11 @@ _OTHERS = {
     "vLLM under OAT's options": re.compile(r"--vllm[-_]gpu[-_]ratio\b"),
     "vLLM under verl's main_generation, which trains nothing": re.compile(r"\bmain_generation(?:_server)?\b"),
 }
-# `exec bash "${BASE}"`, `bash scripts/run.sh`, and what a variable holds.
-_SCRIPT = r"(?P<script>[^\s\"';|&]+\.(?:sh|bash|slurm|sbatch))"
-_RUNS = rf"(?m)^\s*(?:exec\s+)?(?:bash|sh|sbatch)\s+[\"']?(?:\$\{{?(?P<name>\w+)\}}?[\"']?(?!/)|{_SCRIPT})"
-_HELD = rf"(?m)^\s*(?:export\s+|readonly\s+)?NAME=[\"']?{_SCRIPT}"
+# What makes a framework's rollouts run on vLLM, with the value behind it: without it they run on transformers.
+_SWITCH = re.compile(
+    r"""(?P<before>[^\n]*?)\b(?P<name>use_vllm|fast_inference)\b["']?(?:\s*[:=]\s*|[ \t]+)?(?P<value>\w*)"""
+)
+_OFF = {"false", "no", "off", "0", "none"}
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,8 @@ class OtherEngine:
     path: str
     name: str
     line: int
+    # Why vLLM is not it, else empty.
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,6 @@ class Mention:
     path: str
     word: str
     line: int
-    # The script or program to which a shell script hands over, with the line.
-    starts: tuple[str, int] | None = None
 
 
 def other_engine(source: Source) -> OtherEngine | None:
@@ -72,7 +71,22 @@ def other_engine(source: Source) -> OtherEngine | None:
         if (line := _first_line(text, pattern)) is not None:
             return OtherEngine(source.path, name, line)
     unread = not_read(source)
-    return None if unread is None else OtherEngine(source.path, *unread)
+    return _without_vllm(source) if unread is None else OtherEngine(source.path, *unread)
+
+
+def _without_vllm(source: Source) -> OtherEngine | None:
+    """Return transformers if a file says in each place that its rollouts do not run on vLLM.
+
+    A commented line says so of a script and a program; a YAML file may inherit the value.
+    """
+    off: OtherEngine | None = None
+    for match in _SWITCH.finditer(source.text):
+        is_comment = "#" in match["before"] and source.suffix not in {".yaml", ".yml"}
+        if not is_comment and match["value"].lower() not in _OFF:
+            return None
+        why = f"{match['name']} is {'commented out' if is_comment else match['value']}"
+        off = off or OtherEngine(source.path, "transformers", _line(source, match), why)
+    return off
 
 
 def _first_line(text: str, pattern: re.Pattern[str]) -> int | None:
@@ -82,16 +96,10 @@ def _first_line(text: str, pattern: re.Pattern[str]) -> int | None:
     )
 
 
-def mention(source: Source, *, named: bool = False) -> Mention | None:
-    """Return what a file without a config mentions; None if it mentions nothing.
-
-    named: whether the user named the file, and so is shown where else to look.
-    """
-    match, starts = re.search(_words(), source.text), _starts(source) if named else None
-    if match is None and starts is None:
-        return None
-    word, line = ("", 1) if match is None else (match.group().lower(), _line(source, match))
-    return Mention(source.path, word, line, starts)
+def mention(source: Source) -> Mention | None:
+    """Return what a file without a config mentions; None if it mentions nothing."""
+    match = re.search(_words(), source.text)
+    return None if match is None else Mention(source.path, match.group().lower(), _line(source, match))
 
 
 # Compiled only for a file without a config: most runs have none.
@@ -107,48 +115,27 @@ def _line(source: Source, match: "re.Match[str]") -> int:
     return source.text.count("\n", 0, match.start()) + 1
 
 
-def _starts(source: Source) -> tuple[str, int] | None:
-    """Return the file name of the last script that a shell script runs, else its last Python program.
-
-    A variable may hold the script's name.
-    """
-    matches = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
-    for match in reversed(matches):
-        assignment = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
-        script = match["script"] or (assignment["script"] if assignment is not None else "")
-        if script:
-            return PurePath(script).name, _line(source, match)
-    try:
-        started = [(program_of(command), command.place.line) for command in source.commands]
-    except (ValueError, RecursionError):  # kept in source.refusals
-        return None
-    return next((start for start in reversed(started) if start[0].endswith(".py")), None)
-
-
 def about_engines(engines: Iterable[OtherEngine]) -> list[str]:
     """Return one sentence for each engine."""
-    by_name: dict[str, list[OtherEngine]] = {}
+    by_name: dict[tuple[str, str], list[OtherEngine]] = {}
     for engine in engines:
-        by_name.setdefault(engine.name, []).append(engine)
-    return [_about_engine(name, files) for name, files in by_name.items()]
+        by_name.setdefault((engine.name, engine.why), []).append(engine)
+    return [_about_engine(name, files) for (name, _), files in by_name.items()]
 
 
 def _about_engine(name: str, files: Sequence[OtherEngine]) -> str:
     places = ", ".join(f"{file.path}:{file.line}" for file in files[:MOST_OF_AN_ENGINE])
     further = f" and {len(files) - MOST_OF_AN_ENGINE} more files" if len(files) > MOST_OF_AN_ENGINE else ""
-    return f"{places}{further}: rollouts run on {name}, which is not read here (`rlaudit list frameworks` says what is)"
+    reason = files[0].why or "which is not read here (`rlaudit list frameworks` says what is)"
+    return f"{places}{further}: rollouts run on {name}{':' if files[0].why else ','} {reason}"
 
 
 def about_mentions(mentions: Iterable[Mention]) -> list[str]:
-    """Return a sentence for each script that hands over to another, then one for each word with its files."""
+    """Return one sentence for each word, with its files."""
     by_word: dict[str, list[Mention]] = {}
-    started: list[str] = []
     for mention in mentions:
-        if mention.starts is not None:
-            started.append(f"{mention.path}:{mention.starts[1]} hands over to {mention.starts[0]}: inspect that one")
-        if mention.word:
-            by_word.setdefault(mention.word, []).append(mention)
-    return [*started, *(_about_word(word, files) for word, files in by_word.items())]
+        by_word.setdefault(mention.word, []).append(mention)
+    return [_about_word(word, files) for word, files in by_word.items()]
 
 
 def _about_word(word: str, files: Sequence[Mention]) -> str:
@@ -156,6 +143,6 @@ def _about_word(word: str, files: Sequence[Mention]) -> str:
     folders = Counter(file.path.rpartition("/")[0] or "." for file in files[MOST_OF_A_WORD:])
     further = "".join(f", {count} more in {folder}" for folder, count in folders.items())
     subject = "mentions" if len(files) == 1 else "mention"
-    runs = any(file.path.endswith(".py") or (file.starts or ("",))[0].endswith(".py") for file in files)
+    runs = any(file.path.endswith(".py") for file in files)
     recorded = "; `rlaudit record` writes down what a program gives vLLM when it runs" if runs else ""
     return f"{places}{further}: {subject} {word}, and no rollout config is read there{recorded}"

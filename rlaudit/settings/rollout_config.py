@@ -136,6 +136,8 @@ class RolloutConfig:
     framework: str
     # Of the file.
     path: str
+    # What the file calls the engine, if it sets up several: `roles[1].config (rollout)`.
+    called: str = ""
     # Settings by name.
     engine: Mapping[str, Setting] = field(default_factory=dict)
     sampling: Mapping[str, Setting] = field(default_factory=dict)

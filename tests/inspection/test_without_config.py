@@ -184,24 +184,6 @@ def test_other_words_are_no_mention(text: str) -> None:
     assert mention(Source("a.yaml", text)) is None
 
 
-@pytest.mark.parametrize("text", [
-    'BASE="${HERE}/base.sh"\nexport TOP_P=0.9\nexec bash "${BASE}"\n',
-    "bash scripts/base.sh --fast\n",
-    "sh ./base.sh\n",
-])  # fmt: skip
-def test_a_script_that_hands_over_to_another_names_it_where_it_is_named(text: str) -> None:
-    found = mention(Source("run.sh", text), named=True)
-    assert found is not None and about_mentions([found])[0].endswith("hands over to base.sh: inspect that one")
-    assert mention(Source("run.sh", text)) is None
-
-
-def test_a_script_that_starts_a_program_names_it_and_the_way_to_know_what_it_decides() -> None:
-    found = mention(Source("run.sh", "# vllm\ntorchrun --nproc_per_node 8 \\\n  src/grpo.py --use 1\n"), named=True)
-    assert found is not None
-    started, mentioned = about_mentions([found])
-    assert started == "run.sh:2 hands over to src/grpo.py: inspect that one" and "`rlaudit record`" in mentioned
-
-
 @pytest.mark.parametrize(("path", "there"), [("train.py", True), ("train.yaml", False)])
 def test_a_program_that_is_not_read_names_the_way_to_know_what_it_decides(path: str, there: bool) -> None:
     found = mention(Source(path, "# vllm\n"))
@@ -209,5 +191,30 @@ def test_a_program_that_is_not_read_names_the_way_to_know_what_it_decides(path: 
     assert ("`rlaudit record`" in about_mentions([found])[0]) is there
 
 
-def test_a_script_that_hands_over_to_nobody_names_none() -> None:
-    assert mention(Source("run.sh", "echo base.sh\nbash -c 'ls'\nbash \"$1\"\n"), named=True) is None
+@pytest.mark.parametrize(
+    ("path", "text", "why"),
+    [
+        ("run.sh", "swift rlhf --rlhf_type grpo \\\n  # --use_vllm true\n", "use_vllm is commented out"),
+        ("run.sh", "swift rlhf --rlhf_type grpo --use_vllm false\n", "use_vllm is false"),
+        ("a.py", "import vllm\nx = GRPOConfig(use_vllm=False)\n", "use_vllm is False"),
+        ("a.py", "m = FastLanguageModel.from_pretrained('m', fast_inference = False)\n", "fast_inference is False"),
+        ("a.yaml", "trl:\n  use_vllm: false\n", "use_vllm is false"),
+    ],
+)
+def test_rollouts_that_a_switch_keeps_from_vllm_run_on_transformers(desk: Desk, path: str, text: str, why: str) -> None:
+    desk.file(path, text)
+    assert desk.inspect(path) == 3
+    assert f"rollouts run on transformers: {why}" in desk.out
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "import vllm\nx = GRPOConfig(use_vllm=args.use_vllm)\n# use_vllm=False\n"),
+        ("a.py", "parser.add_argument('--use_vllm', action='store_true')\n"),
+        ("a.py", "class Arguments:\n    use_vllm: bool = False\n"),
+        ("a.yaml", "defaults: base.yaml\n# use_vllm: true\n"),
+    ],
+)
+def test_a_switch_that_something_else_may_set_decides_nothing(path: str, text: str) -> None:
+    assert other_engine(Source(path, text)) is None

@@ -3,11 +3,13 @@
 
 The framework is unknown: what is written is a setting, and the program may add any other argument, or not hand on some
 keys. Every such mapping counts as an engine, also a judge's or a reference's, and is named by its path. The nearest
-mapping of SamplingParams' names is its sampling. Files that another dialect reads are left to it, and those of
+mapping of SamplingParams' names is its sampling; of several engines only the one whose name says that it rolls out has
+one that they share. Files that another dialect reads are left to it, and those of
 `configs/not_read.py` are not read.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -50,6 +52,7 @@ _OTHER_ENGINES = re.compile(r"(?i)(sglang|sgl|lmdeploy|trt|tensorrt|tgi|hf|huggi
 _SAMPLING_KEY = re.compile(r"(?i)sampl|^generat|decod")
 _EVALUATION = re.compile(r"(?i)(^|_)(eval|val|test|bench)")
 _NOT_THE_POLICY = re.compile(r"(?i)(^|[^a-z])(ref|reference|judge|reward|rm|verifier|teacher|critic)([^a-z]|$)")
+_THE_POLICY = re.compile(r"(?i)(^|[^a-z])(rollout|policy|actor|generat(or|ion)|sampler|student)s?([^a-z]|$)")
 _OBJECTIVE = ("loss", "loss_fn", "algorithm", "objective", "grpo", "ppo")
 _FEWEST_SAMPLED = 2
 _MOST_NODES = 20_000
@@ -151,7 +154,11 @@ def _name(key: str) -> str:
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every mapping of engine arguments, in the order of the file."""
     engines, whole = _engines(source)
-    configs = tuple(_config(source, engine, vllm, several=len(engines) > 1) for engine in engines[:_MOST_ENGINES])
+    rollout = _rollout(engines)
+    configs = tuple(
+        _config(source, engine, vllm, several=len(engines) > 1, rolls_out=engine is rollout)
+        for engine in engines[:_MOST_ENGINES]
+    )
     if configs and (not whole or len(engines) > _MOST_ENGINES):
         limit = (
             f"{source.path}: engines beyond the first {_MOST_ENGINES}, or beyond {_MOST_NODES:,} values, are not read"
@@ -160,7 +167,14 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     return configs
 
 
-def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool) -> RolloutConfig:
+def _rollout(engines: Sequence[_Engine]) -> _Engine | None:
+    """Return the engine that rolls out: the only one, the only one whose name says so, or that no name rules out."""
+    by_name = [engine for engine in engines if _THE_POLICY.search(engine.called)]
+    possible = by_name or [engine for engine in engines if not _NOT_THE_POLICY.search(engine.called)]
+    return possible[0] if len(possible) == 1 else None
+
+
+def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool, rolls_out: bool) -> RolloutConfig:
     draft = Draft(NAME, source.path)
     arguments = {key for key, _ in entries(engine.node) if _is_argument(_name(key), vllm)}
     # Among many other keys, `seed` and `dtype` are the program's.
@@ -174,7 +188,7 @@ def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool) ->
         elif is_dedicated and lifetime("sampling", key) is None:
             _list(draft, f"{prefix}{key}", node)
     who = engine.called or "the file"
-    why_unknown = _sampling(draft, engine, several=several)
+    why_unknown = _sampling(draft, engine, rolls_out=rolls_out)
     if engine.around:
         draft.list_options(engine.around[-1], *_OBJECTIVE)
     draft.not_seen.append(f"{who}: what the program makes of it, and which arguments it adds")
@@ -183,6 +197,7 @@ def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool) ->
         place=engine.node.key or engine.node.place,
         write=_writer(engine.node, source),
     )
+    config = replace(config, called=engine.called if several else "")
     config = replace(config, engine=Elsewhere(f"the program that reads {who} may add it", config.engine))
     return replace(config, sampling=Elsewhere(why_unknown)) if why_unknown else config
 
@@ -204,17 +219,15 @@ def _list(draft: Draft, path: str, node: Node) -> None:
         draft.options.by_file(path, node)
 
 
-def _sampling(draft: Draft, engine: _Engine, *, several: bool) -> str:
+def _sampling(draft: Draft, engine: _Engine, *, rolls_out: bool) -> str:
     """Take the nearest mapping of sampling parameters, else the parameters among the engine's own arguments.
 
-    A mapping that several engines share is taken for the policy's: a reference or a judge gets other requests.
+    A mapping that several engines share is the policy's: a reference or a judge gets other requests.
     Returns why the sampling is unknown, or "".
     """
     inner = _sampled_in(engine.node)
-    if inner is None and several and _NOT_THE_POLICY.search(engine.called):
-        reason = (
-            f"{engine.called} is another engine, as of a judge or a reference: what it samples with stands elsewhere"
-        )
+    if inner is None and not rolls_out:
+        reason = f"{engine.called} is one of several engines, and not known to roll out: what it samples with is open"
         draft.not_seen.append(f"sampling: {reason}")
         return reason
     mapping = inner or next((sampling for level in engine.around if (sampling := _sampled_in(level)) is not None), None)

@@ -174,7 +174,8 @@ def _config_title(config: "Config", several: bool) -> str:
     before, after = _release(config, "from"), _release(config, "to")
     moved = after if versions["from"] == versions["to"] else f"{before} -> {after}"
     line = f":{config.line}" if several and config.line is not None else ""
-    return f"{config.path}{line}: {config.title}, vLLM {moved}"
+    called = f", {config.called}" if several and config.called else ""
+    return f"{config.path}{line}{called}: {config.title}, vLLM {moved}"
 
 
 def _release(config: "Config", side: Literal["from", "to"]) -> str:

@@ -132,7 +132,7 @@ class Config:
     """One rollout engine that a file sets up.
 
     read_as: the catalogued releases that stand for the versions. engine: V0, V1, or null if unknown. lost: what is
-    written and never arrives. recorded: what was seen of its run.
+    written and never arrives. recorded: what was seen of its run. called: by the file, if it sets up several.
     """
 
     path: str
@@ -151,6 +151,7 @@ class Config:
     taken_defaults: Sequence[TakenDefault] | None = None
     recorded: Sequence[str] | None = None
     last_steps: Sequence[ShownStep] | None = None
+    called: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,171 @@
+"""Where the engine is built, if a file without a config does not build it: a file that it imports, starts or names, or
+that these do, else a file of its work tree.
+
+A launcher starts a script, a service starts a launcher, a trainer imports the module that builds the engine. Files are
+followed by name alone: nothing is run, and what one file sets for the next is not read.
+"""
+
+import ast
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from rlaudit.configs.here_documents import in_here_documents
+from rlaudit.configs.source import Source, opened
+from rlaudit.inspection.files import walk
+
+# A larger program is followed no further, and in a larger work tree no further file is looked at.
+MOST_FILES = 200
+MOST_OF_A_TREE = 5_000
+MOST_NAMED = 3
+_FILE = re.compile(
+    r"(?P<option>--[\w-]+[ =])?(?P<file>[\w.@+~/-]*\w\.(?:py|sh|bash|slurm|sbatch|ya?ml|toml))(?![\w./-])"
+)
+_MODULE = re.compile(r"(?:^|\s)-m[ \t]+([A-Za-z_][\w.]*)")
+_COMMENT = re.compile(r"^\s*(?:#|//)")
+_PROGRAMS = (".py", ".sh", ".bash", ".slurm", ".sbatch")
+# Where a project's packages lie, from its root.
+_ROOTS = ("", "src/")
+# A file without any of these builds no engine.
+_BUILDS = re.compile(r"\b(?:LLM|EngineArgs|AsyncEngineArgs|AsyncLLM|AsyncLLMEngine)\b|vllm serve|vllm\.entrypoints")
+
+Recognise = Callable[[Source], bool]
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """The way from a file without a config to those that set up rollouts."""
+
+    path: str
+    # Files that are reached and set up rollouts, each with the first file's line by which the way begins.
+    reached: tuple[tuple[Source, int], ...] = ()
+    # The script or program that it names last and that is not here, with the line.
+    missing: tuple[str, int] | None = None
+    # Sentences on what it writes or holds itself.
+    inside: tuple[str, ...] = ()
+    # Other files of the work tree that set up rollouts, the nearest first.
+    others: tuple[str, ...] = ()
+
+
+def hand_over(first: Source, sets_up_rollouts: Recognise) -> HandOver:
+    """Return where a file's rollouts are set up. What a file that is reached names itself is not followed."""
+    named = list(_named_in(first))
+    reached = tuple(_reached(first, named, sets_up_rollouts))
+    missing = [(name, line) for name, file, line in named if file is None and name.endswith(_PROGRAMS)]
+    inside = tuple(in_here_documents(first))
+    # What the script writes is missing until it runs.
+    missing = missing if first.is_shell and not inside else []
+    others = () if reached or inside else tuple(_in_the_tree(first, sets_up_rollouts))
+    return HandOver(first.path, reached, missing[-1] if missing else None, inside, others)
+
+
+def about(found: HandOver, shown: Callable[[str], str]) -> list[str]:
+    """Return sentences on the way from a file. shown: a path as reports have it."""
+    path = shown(found.path)
+    if found.reached or found.inside:
+        reached = [
+            f"{path}:{line} hands over to {shown(file.path)}, which is read by itself, without what {path} sets for it"
+            for file, line in found.reached
+        ]
+        return [*reached, *found.inside]
+    if found.missing is not None:
+        name, line = found.missing
+        return [f"{path}:{line} hands over to {name}, which is not found here: inspect that one"]
+    if found.others:
+        listed, more = ", ".join(map(shown, found.others[:MOST_NAMED])), len(found.others) - MOST_NAMED
+        further = f" and {more} more" if more > 0 else ""
+        one = len(found.others) == 1
+        return [f"{path} names no file that sets up rollouts; {listed}{further} {'does' if one else 'do'}: inspect "
+                f"{'that file' if one else 'the right one'}"]  # fmt: skip
+    return [f"{path}: no file around it builds an engine with vLLM in a way that is read: name the one that does, "
+            "or record a run: rlaudit record -- COMMAND"]  # fmt: skip
+
+
+def _reached(
+    first: Source, named: "list[tuple[str, Source | None, int]]", sets_up_rollouts: Recognise
+) -> Iterator[tuple[Source, int]]:
+    seen = {_identity(first)}
+    todo = deque((file, line) for _, file, line in named)
+    while todo and len(seen) <= MOST_FILES:
+        file, line = todo.popleft()
+        if file is None or file.outside or _identity(file) in seen:
+            continue
+        seen.add(_identity(file))
+        if sets_up_rollouts(file):
+            yield file, line
+        else:
+            todo += ((further, line) for _, further, _ in _named_in(file))
+
+
+def _in_the_tree(first: Source, sets_up_rollouts: Recognise) -> Iterator[str]:
+    """Yield the files of the work tree that set up rollouts, those in the first one's folder before others."""
+    folder = Path(first.path).absolute().parent
+    paths = [path for tree in first.trees for path, _ in zip(walk(tree, []), range(MOST_OF_A_TREE), strict=False)]
+    nearest = sorted(paths, key=lambda path: (Path(path).parent != folder, not Path(path).is_relative_to(folder), path))
+    for path in nearest:
+        if path.endswith((*_PROGRAMS, ".yaml", ".yml", ".toml")):
+            file = opened(Path(path), first.given, first.trees, first.pins)
+            if file is not None and _BUILDS.search(file.text) and sets_up_rollouts(file):
+                yield path
+
+
+def _identity(source: Source) -> Path:
+    return Path(source.path).resolve()
+
+
+def _named_in(source: Source) -> Iterator[tuple[str, Source | None, int]]:
+    """Yield what a file names: the name, the file if it exists, and the line."""
+    yield from _of_python(source) if source.suffix == ".py" else _of_text(source, source.text, 1)
+
+
+def _of_text(source: Source, text: str, first: int) -> Iterator[tuple[str, Source | None, int]]:
+    """Yield the files and modules in the lines of a text that are no comment. What an option names may be missing."""
+    for number, line in enumerate(text.splitlines(), first):
+        if not _COMMENT.match(line):
+            for match in _FILE.finditer(line):
+                file = _file(source, match["file"])
+                if file is not None or match["option"] is None:
+                    yield match["file"].lstrip("/"), file, number
+            yield from ((match[1], _module(source, match[1]), number) for match in _MODULE.finditer(line))
+
+
+def _of_python(source: Source) -> Iterator[tuple[str, Source | None, int]]:
+    """Yield the modules that a program imports, and the files that its strings name, but none of its docstrings."""
+    try:
+        tree = ast.parse(source.text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
+            yield from _of_text(source, node.value, node.lineno)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, _module(source, alias.name), node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = node.module or ""
+            modules = (package, *(f"{package}.{alias.name}".lstrip(".") for alias in node.names))
+            yield from ((module, _module(source, module, node.level), node.lineno) for module in modules)
+
+
+def _file(source: Source, name: str) -> Source | None:
+    """Return the file of a name: beside this one or in a folder above, at its whole path or at the end of it, as in a
+    container, whose `/work/app/serve.sh` is `app/serve.sh` here.
+    """
+    parts = [part for part in PurePosixPath(name).parts if part not in {"/", "~", "..", "."}]
+    paths = ("/".join(parts[at:]) for at in range(len(parts)))
+    return source.neighbour(name) or next((file for path in paths if (file := source.above(path)) is not None), None)
+
+
+def _module(source: Source, name: str, level: int = 0) -> Source | None:
+    """Return the file of a module. level: of a relative import, 1 for `from .engine import LLM`."""
+    path = name.replace(".", "/")
+    for file in (f"{path}.py", f"{path}/__init__.py") if name else ("__init__.py",):
+        if level:
+            found = source.neighbour("../" * (level - 1) + file)
+        else:
+            found = next((at for root in _ROOTS if (at := source.above(root + file)) is not None), None)
+        if found is not None:
+            return found
+    return None

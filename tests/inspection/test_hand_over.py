@@ -1,0 +1,143 @@
+"""A named file without a config leads to the file that builds the engine, which is read in the same run."""
+
+from pathlib import Path
+
+import pytest
+
+from rlaudit.cli.app import run
+
+ENGINE = 'from vllm import LLM\n\ndef build():\n    return LLM("m", logprobs_mode="raw_logprobs")\n'
+SERVE = "vllm serve m --logprobs-mode raw_logprobs\n"
+COMPOSE = "services:\n  rollout:\n    # old.sh\n    command: bash {script}\n"
+# By name: the file that is named, with the line that begins the way, and further files by path, the engine's last.
+WAYS: dict[str, tuple[str, str, int, dict[str, str]]] = {
+    "an import": ("train.py", "import torch\nimport engine\n", 2, {"engine.py": ENGINE}),
+    "an import inside a function": ("train.py", "def f():\n    from engine import build\n", 2, {"engine.py": ENGINE}),
+    "a package in src": ("run/train.py", "from own.rollout import engine\n", 1, {"src/own/rollout/engine.py": ENGINE}),
+    "a package itself": ("train.py", "from own import build\n", 1, {"own/__init__.py": ENGINE}),
+    "a relative import": ("own/train.py", "from .parts import engine\n", 1, {"own/parts/engine.py": ENGINE}),
+    "a module of a module": (
+        "train.py", "import rollout\n", 1, {"rollout.py": "from engine import build\n", "engine.py": ENGINE},
+    ),
+    "a script that starts a program": ("run.sh", "set -e\npython -m own.engine --x 1\n", 2, {"own/engine.py": ENGINE}),
+    "a program that starts a script": ("train.py", 'run(["bash", "serve.sh"])\n', 1, {"serve.sh": SERVE}),
+    "a script behind a variable": ("jobs/run.sh", 'exec bash "${ROOT}/serve.sh"\n', 1, {"serve.sh": SERVE}),
+    "a service": ("compose.yml", COMPOSE.format(script="serve.sh"), 4, {"serve.sh": SERVE}),
+    "a service, by a path in its image": (
+        "compose.yml", COMPOSE.format(script="/work/app/serve.sh"), 4, {"app/serve.sh": SERVE},
+    ),
+    "a service over two scripts": (
+        "compose.yml", COMPOSE.format(script="a.sh"), 4, {"a.sh": "bash b/serve.sh\n", "b/serve.sh": SERVE},
+    ),
+}  # fmt: skip
+
+
+class Desk:
+    """A work tree, in which `inspect` runs."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capsys, self.out = folder, capsys, ""
+
+    def file(self, path: str, text: str) -> None:
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_text(text)
+
+    def inspect(self, *words: str) -> int:
+        code = run(["inspect", *words, "--from", "0.18.1", "--to", "0.18.1"])
+        self.out = " ".join(self._capsys.readouterr().out.split())
+        return code
+
+
+@pytest.fixture
+def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    return Desk(tmp_path, capsys)
+
+
+def planted(desk: Desk, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        desk.file(path, text)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_file_that_builds_the_engine_is_read_in_the_same_run(way: str, desk: Desk) -> None:
+    path, text, line, further = WAYS[way]
+    planted(desk, {path: text, **further})
+    assert desk.inspect(path, "--fail-on", "never") == 0
+    assert f"{path}:{line} hands over to {list(further)[-1]}, which is read by itself" in desk.out
+    assert "1 rollout config in 1 of them" in desk.out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"""Start serve.sh first."""\n', "# serve.sh\n", "import os\n"],
+    ids=["a docstring", "a comment", "a module of Python"],
+)
+def test_words_for_people_lead_nowhere(text: str, desk: Desk) -> None:
+    planted(desk, {"train.py": text, "serve.sh": "vllm serve m\n"})
+    assert desk.inspect("train.py") == 3
+    assert "train.py names no file that sets up rollouts; serve.sh does: inspect that file" in desk.out
+
+
+def test_a_file_that_is_named_and_builds_no_engine_is_not_said_to_do_so(desk: Desk) -> None:
+    planted(desk, {"run.sh": "swift x --external_plugins plugin.py\n", "plugin.py": "def reward(): ...\n"})
+    assert desk.inspect("run.sh") == 3
+    assert "plugin.py" not in desk.out
+
+
+@pytest.mark.parametrize("text", [
+    'BASE="${HERE}/base.sh"\nexport TOP_P=0.9\nexec bash "${BASE}"\n',
+    "bash scripts/base.sh --fast\n",
+    "sh ./base.sh --config_file gone.py\n",
+])  # fmt: skip
+def test_a_script_that_is_not_here_is_named(text: str, desk: Desk) -> None:
+    desk.file("run.sh", text)
+    assert desk.inspect("run.sh") == 3
+    assert "base.sh, which is not found here: inspect that one" in desk.out
+
+
+def test_without_any_file_that_builds_an_engine_the_way_out_is_said(desk: Desk) -> None:
+    desk.file("train.py", "print(1)\n")
+    assert desk.inspect("train.py") == 3
+    assert "name the one that does, or record a run: rlaudit record -- COMMAND" in desk.out
+
+
+def test_a_program_that_reads_the_named_config_comes_first(desk: Desk) -> None:
+    planted(desk, {"jobs/a.yaml": "lr: 1\n", "jobs/run.py": ENGINE, "a/engine.py": ENGINE, "z.py": ENGINE})
+    assert desk.inspect("jobs/a.yaml") == 3
+    assert "jobs/run.py, a/engine.py, z.py do: inspect the right one" in desk.out
+
+
+def test_no_file_outside_of_the_work_tree_is_read(desk: Desk) -> None:
+    planted(desk, {"in/train.py": "import engine\nimport sub.engine\n"})
+    (desk.folder / ".git").rmdir()
+    (desk.folder / "in/.git").mkdir()
+    desk.file("engine.py", ENGINE)
+    assert desk.inspect("in/train.py") == 3
+    assert "engine.py" not in desk.out
+
+
+def test_a_circle_of_imports_ends(desk: Desk) -> None:
+    planted(desk, {"a.py": "import b\n", "b.py": "import a\n"})
+    assert desk.inspect("a.py") == 3
+
+
+def test_a_file_that_was_not_given_is_not_rewritten(desk: Desk) -> None:
+    planted(desk, {"train.py": "import engine\n", "engine.py": ENGINE})
+    desk.inspect("train.py", "--fix=unsafe")
+    assert (desk.folder / "engine.py").read_text() == ENGINE
+
+
+@pytest.mark.parametrize(
+    ("opening", "what"),
+    [
+        ("cat > run.py <<'PY'", "run.py, which the script writes itself"),
+        ("python - --x 1 <<PY", "the program that the script holds itself"),
+        ("srun python3 <<-'PY'", "the program that the script holds itself"),
+    ],
+)
+def test_what_a_script_holds_itself_is_named_with_its_line(opening: str, what: str, desk: Desk) -> None:
+    desk.file("run.sh", f"#!/bin/bash\n{opening}\nfrom vllm import LLM\nLLM('m')\nPY\npython run.py\n")
+    assert desk.inspect("run.sh") == 3
+    assert f"run.sh:2: {what}" in desk.out and "inspect that one" not in desk.out

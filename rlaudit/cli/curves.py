@@ -106,12 +106,17 @@ def _compare_runs(
     # Statistics take a second to import, which no other command should wait for.
     from rlaudit.curves.comparison import compare
     from rlaudit.curves.curve import run_of, step_keys
-    from rlaudit.curves.open_run import open_run
+    from rlaudit.curves.open_run import open_run, runs_in
     from rlaudit.report.of_curves import document_of
 
     if len(runs) < candidates + 1:
+        of_one = runs_in(runs[0], log_format) if len(runs) == 1 else []
+        named = " ".join(f"{runs[0]}#{run}" for run in of_one[:2])
         raise UsageError(
-            f"{candidates + 1} runs are needed: the reference, then the candidate", "rlaudit curves REF CANDIDATE"
+            f"{runs[0]} holds the runs {', '.join(of_one)}: name the reference, then the candidate"
+            if len(of_one) > 1
+            else f"{candidates + 1} runs are needed: the reference, then the candidate",
+            f"rlaudit curves {named if len(of_one) > 1 else 'REF CANDIDATE'}",
         )
     for side, seeds in (("reference", runs[:-candidates]), ("candidate", runs[-candidates:])):
         if len(set(seeds)) < len(seeds):

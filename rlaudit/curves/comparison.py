@@ -18,6 +18,9 @@ BEGINNING = 0.1
 # Below which there is only rounding, by metric: engines that round differently are not apart. float32 on both sides
 # leaves a k3 of 1e-13 to 6e-12 nats (measured on 2026-11-22, 0.8.5 and 0.18.1 on a CPU).
 ROUNDING = {"k3": 1e-8}
+# What is logged at step 0, or at 1 by frameworks that count from there, was sampled before the first update. Later
+# steps were not, and the first point of a curve that is logged every ten steps is one of them.
+LAST_STEP_BEFORE_UPDATES = 1
 # Points of each curve that are kept, enough to draw it.
 KEPT_POINTS = 100
 # Steps without a number at the end of a run that are no accident.
@@ -79,6 +82,8 @@ class CurveMetric:
     logarithm: bool | None
     notes: Sequence[str]
     points: Sequence[Point]
+    # Whether the step before the first update shows it alone.
+    from_the_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -204,18 +209,24 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
             f"{separation.threshold:.1f}; a lasting difference {unseen} would not be seen"
         )
         return replace(result, outcome=Outcome.NOT_SEPARATED, because=because)
-    window = slice(separation.onset, separation.detected + 1)
+    at_once = separation.at_first and averaged == 1 and bool(ends[0] <= LAST_STEP_BEFORE_UPDATES)
+    detected, onset = (0, 0) if at_once else (separation.detected, separation.onset)
+    window = slice(onset, detected + 1)
+    because = f"the statistic passes {separation.threshold:.1f} at step {ends[separation.detected]}"
+    if at_once:
+        because += f"; step {ends[0]} alone is beyond the noise of both"
     if separation.last_statistic < separation.threshold / 2:
         notes += ("at the end of the curve it is inside the band again",)
     return replace(
         result,
         outcome=Outcome.SEPARATED,
-        because=f"the statistic passes {separation.threshold:.1f} at step {ends[separation.detected]}",
-        detected_step=int(ends[separation.detected]),
-        onset_step=int(ends[separation.onset]),
+        because=because,
+        detected_step=int(ends[detected]),
+        onset_step=int(ends[onset]),
         reference_level=float(reference_N[window].mean()),
         candidate_level=float(candidate_N[window].mean()),
         notes=notes,
+        from_the_start=at_once,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rlaudit.curves.curve import Run, run_of, step_keys
 from rlaudit.curves.gate import Gate, HeldGate, Watched
-from rlaudit.curves.metric_names import known_metric
+from rlaudit.curves.metric_names import keys_named, known_metric
 from rlaudit.curves.open_run import open_run
 from rlaudit.errors import NotFinished
 
@@ -54,7 +54,7 @@ def hold(name: str, sink: str | None, step_key: str | None, gates: Sequence[Gate
         _watched(gate, key, series[key], alpha / len(gates) / (number * (number + 1))).held(keys[key])
         for gate in gates
         # The n-th series of a gate has 1 / (n (n + 1)) of the gate's share, as many as there may ever be.
-        for number, key in enumerate((key for key in series if gate.metric in (key, keys[key])), 1)
+        for number, key in enumerate(keys_named(gate.metric, series), 1)
     ]
     return GatedLog(name, what, alpha, gates, held, keys, "")
 

@@ -1,7 +1,7 @@
 """What training logs call their metrics, what each name means there, and what is usual: read from metric_names.yaml."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -56,3 +56,14 @@ BANDS: Mapping[str, tuple[Band, ...]] = {
 def known_metric(key: str) -> LoggedMetric | None:
     """Return what a key of a log means, None if no known framework uses it. The first that fits counts."""
     return next((metric for metric in KNOWN if re.fullmatch(metric.pattern, key)), None)
+
+
+def keys_named(name: str, keys: Iterable[str]) -> list[str]:
+    """Return the keys of a log that a user's name is of: the key itself, rlaudit's name, else a part of the key.
+
+    `gen_kl_error` is of `train/gen_kl_error`, and `mismatch_kl` of `mismatch_kl/mean`.
+    """
+    keys = list(keys)
+    metrics = {key: known_metric(key) for key in keys}
+    named = [key for key, metric in metrics.items() if name in (key, metric.canonical if metric else key)]
+    return named or [key for key in keys if f"/{name}/" in f"/{key}/"]

@@ -32,7 +32,23 @@ def open_run(text: str, sink: str | None) -> RunLog:
     Raises UsageError if there is no such path or run, or several and none is named; NotFinished if no reader can read
     it.
     """
-    path, run = _split(text)
+    rows, problems, source = _read(text, sink)
+    chosen = _of_run(rows, _split(text)[1], text, source.reader)
+    if not chosen:
+        first = f": {problems[0]}" if problems else ""
+        raise NotFinished(
+            f"{text} holds no metrics{first}", f"it was read as {source.reader.title}; --format names another"
+        )
+    return RunLog(text, source.reader, source.paths, tuple(chosen), tuple(problems))
+
+
+def runs_in(text: str, sink: str | None) -> list[str]:
+    """Return the names of the runs in what `text` names, in the order in which they begin; none if it holds one."""
+    return list(dict.fromkeys(row.run for row in _read(text, sink)[0] if row.run is not None))
+
+
+def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], Source]:
+    path = _split(text)[0]
     if sink is not None and sink not in known_readers():
         raise UsageError(f"no reader is called {sink!r}", f"there are: {', '.join(known_readers())}")
     source = _in_folder(path, sink) if path.is_dir() else _of_file(path, sink)
@@ -45,13 +61,7 @@ def open_run(text: str, sink: str | None) -> RunLog:
         except OSError as error:
             raise NotFinished(f"{file} cannot be read: {error.strerror}") from error
         problems += met.listed()
-    chosen = _of_run(rows, run, text, source.reader)
-    if not chosen:
-        first = f": {problems[0]}" if problems else ""
-        raise NotFinished(
-            f"{text} holds no metrics{first}", f"it was read as {source.reader.title}; --format names another"
-        )
-    return RunLog(text, source.reader, source.paths, tuple(chosen), tuple(problems))
+    return rows, problems, source
 
 
 def _split(text: str) -> tuple[Path, str | None]:

@@ -8,13 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rlaudit.curves.comparison import Comparison, CurveMetric, Outcome
+from rlaudit.curves.comparison import LAST_STEP_BEFORE_UPDATES, Comparison, CurveMetric, Outcome
 from rlaudit.curves.logged_metric import Group, Weights
 
 TRAINING = (Group.OBJECTIVE, Group.POLICY, Group.REWARD, Group.LENGTH)
-# What is logged at step 0, or at 1 by frameworks that count from there, was sampled before the first update. Later
-# steps were not, and the first point of a curve that is logged every ten steps is one of them.
-LAST_STEP_BEFORE_UPDATES = 1
 SWITCH_ON = {
     "TRL": "vllm_importance_sampling_correction logs sampling/sampling_logp_difference/mean",
     "verl": "actor_rollout_ref.rollout.calculate_log_probs logs training/rollout_probs_diff_mean",
@@ -27,6 +24,7 @@ class Precedence(StrEnum):
     """Who was first."""
 
     NOTHING = "nothing separated"
+    FROM_THE_START = "apart from the first step"
     LOGPROBS_FIRST = "logprobs first"
     LOGPROBS_ONLY = "logprobs only"
     TRAINING_FIRST = "training first"
@@ -81,6 +79,14 @@ def order_of(comparison: Comparison) -> Order:
 
 def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
     because = f"{_when(logprobs)}; {_when(training)}"
+    if logprobs.from_the_start:
+        return Order(
+            Precedence.FROM_THE_START,
+            because,
+            "the engine or the weights it has: no update came before that step. Judge semantics and inference path "
+            "before touching the objective",
+            "compare logged rollouts of the first step with the trainer, and inspect both configs",
+        )
     if _before(logprobs, training):
         return Order(
             Precedence.LOGPROBS_FIRST,
@@ -131,6 +137,8 @@ def _before(first: CurveMetric, second: CurveMetric) -> bool:
 
 
 def _when(result: CurveMetric) -> str:
+    if result.from_the_start:
+        return f"{result.name} is apart at step {result.detected_step}, before any update"
     return f"{result.name} separated at step {result.detected_step}, having begun about step {result.onset_step}"
 
 

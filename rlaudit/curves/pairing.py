@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rlaudit.curves.curve import BOOKKEEPING, Run
 from rlaudit.curves.logged_metric import LoggedMetric
-from rlaudit.curves.metric_names import known_metric
+from rlaudit.curves.metric_names import keys_named, known_metric
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ def pair_up(references: Sequence[Run], candidate: Run, wanted: Sequence[str]) ->
 def _requested(
     name: str, common: Sequence[str], references: Sequence[Run], candidate: Run
 ) -> tuple[list[Pair], tuple[str, str] | None]:
-    keys = [key for key in common if name in (key, _canonical(key))]
+    keys = keys_named(name, common)
     if keys:
         return [Pair(key, key, known_metric(key)) for key in keys], None
     runs = (*references, candidate)
-    without = [run.name for run in runs if not any(name in (key, _canonical(key)) for key in run.curves)]
+    without = [run.name for run in runs if not keys_named(name, run.curves)]
     why = f"not in {', '.join(without)}" if without else "logged under names whose definitions differ"
     return [], (name, why)
 
@@ -99,8 +99,3 @@ def difference(first: LoggedMetric, second: LoggedMetric) -> str:
         if ours != theirs and ours and theirs
     ]
     return "; ".join(parts) or "defined differently"
-
-
-def _canonical(key: str) -> str | None:
-    metric = known_metric(key)
-    return metric.canonical if metric else None

@@ -1,5 +1,6 @@
 """The report of a log and its gates; its part is under the key `gates`."""
 
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from rlaudit.curves.gated_log import GatedLog
@@ -7,6 +8,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.gates import HeldLog
 
 if TYPE_CHECKING:
+    from rlaudit.curves.gate import Gate
     from rlaudit.report.report import Report
 
 METHOD = (
@@ -17,6 +19,8 @@ METHOD = (
     "a step that is logged again after a resume counts once, as it was first",
 )
 # Reports of an rlaudit before 0.4, which could follow a log, have other reasons.
+# Of a log that has no key of a gate's name.
+MOST_KEYS = 12
 ENDED = "the log was read once"
 
 
@@ -41,12 +45,18 @@ def document_of(log: GatedLog, fail: bool) -> "Report":
     }
 
 
+def _listed(log: GatedLog, gate: "Gate") -> str:
+    """Return the keys of a log, the likest first, with rlaudit's names."""
+    wanted = gate.metric.lower()
+    likest = sorted(log.keys, key=lambda key: (-SequenceMatcher(None, wanted, key.lower()).ratio(), key))
+    shown = [f"{key} ({log.keys[key]})" if log.keys[key] not in {"", key} else key for key in likest[:MOST_KEYS]]
+    return ", ".join(shown) + (", ..." if len(likest) > MOST_KEYS else "")
+
+
 def _not_seen(log: GatedLog) -> list[str]:
     lines = [log.waiting] if log.waiting else []
     if log.unknown and log.keys:
-        names = sorted({name or key for key, name in log.keys.items()})
-        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        lines += [f"{gate}: nothing is logged under that name; there are {shown}" for gate in log.unknown]
+        lines += [f"{gate}: nothing is logged under that name; there are {_listed(log, gate)}" for gate in log.unknown]
     elif log.unknown:
         lines += [f"{gate}: nothing was logged" for gate in log.unknown]
     return lines

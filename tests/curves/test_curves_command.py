@@ -78,6 +78,23 @@ def test_a_moved_run_exits_with_1_and_says_what_moved_first(
     assert found["rollout_corr/k3_kl"]["clipping"] == "before clipping"
 
 
+def test_what_is_apart_at_the_first_step_was_not_moved_by_training(logs: dict[str, str], tmp_path: Path) -> None:
+    shifts = {"rollout_corr/k3_kl": (0, 0.5), "critic/rewards/mean": (0, -0.29)}
+    code, document = report([logs["first"], verl_log(tmp_path / "broken.jsonl", 7, shifts)], tmp_path)
+    kl = metrics(document)["rollout_corr/k3_kl"]
+    assert (code, kl["detected_step"], kl["from_the_start"]) == (1, 0, True)
+    assert document["curves"]["order"]["precedence"] == "apart from the first step"
+
+
+def test_a_file_with_several_runs_says_how_to_name_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("chart.csv").write_text("Step,old - m,new - m\n0,1,2\n1,2,3\n")
+    assert run(["curves", "chart.csv"]) == 2
+    assert "rlaudit curves chart.csv#old chart.csv#new" in capsys.readouterr().err
+
+
 def test_fail_on_never_exits_with_0(logs: dict[str, str], tmp_path: Path) -> None:
     code, document = report([logs["first"], logs["moved"], "--fail-on", "never"], tmp_path)
     assert (code, document["exit_code"]) == (0, 0)

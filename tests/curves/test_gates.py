@@ -40,6 +40,23 @@ def test_a_gate_is_found_by_rlaudits_name_and_by_the_logs_key(tmp_path: Path) ->
         assert found["since_step"] == 0 and found["alarm_step"] < 12
 
 
+@pytest.mark.parametrize("name", ["mismatch_kl", "gen/mismatch_kl", "mismatch_kl/mean"])
+def test_a_logged_name_is_taken_without_what_stands_around_it(name: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    write(log, [0.02] * 20, key="gen/mismatch_kl/mean")
+    code, document = report(log, "--gate", f"{name}<0.015")
+    assert (code, document["gates"]["gates"][0]["metric"]) == (1, "gen/mismatch_kl/mean")
+
+
+def test_a_name_that_is_not_logged_brings_the_logged_ones_with_the_likest_first(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    write(log, [0.02], key="a")
+    write(log, [0.02])
+    code, document = report(log, "--gate", "mismatch_kll<0.015")
+    assert code == 3
+    assert f"nothing is logged under that name; there are {KEY} (k3), a" in " ".join(document["not_seen"])
+
+
 def test_a_run_within_its_gate_ends_with_0_and_one_whose_metric_is_not_logged_with_3(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     write(log, [0.001] * 50)

@@ -20,6 +20,10 @@ def result(key: str, onset: int | None = None, detected: int | None = None) -> C
     return replace(blank, outcome=outcome, detected_step=detected, onset_step=onset, steps=STEPS)
 
 
+def at_once(key: str) -> CurveMetric:
+    return replace(result(key, 1, 1), from_the_start=True)
+
+
 def comparison(*results: CurveMetric) -> Comparison:
     run = Run("run", (Path("run"),), "CSV", "step", {}, ())
     return Comparison((run,), run, results, (), 0.05)
@@ -37,6 +41,9 @@ KL, REWARD, ENTROPY = "rollout_corr/k3_kl", "critic/rewards/mean", "actor/entrop
         ([result(KL, 10, 14), result(REWARD, 12, 70)], Precedence.UNDECIDED),
         ([result(KL, 62, 62), result(REWARD, 50, 54)], Precedence.UNDECIDED),
         ([result(KL, 1, 2), result(REWARD, 3, 4)], Precedence.LOGPROBS_FIRST),
+        ([at_once(KL), result(REWARD, 1, 9)], Precedence.FROM_THE_START),
+        ([at_once(KL), at_once(REWARD)], Precedence.FROM_THE_START),
+        ([result(KL, 1, 9), at_once(REWARD)], Precedence.UNDECIDED),
         ([result(KL, 10, 14), result(REWARD)], Precedence.LOGPROBS_ONLY),
         ([result(KL), result(REWARD, 10, 14)], Precedence.TRAINING_ONLY),
         ([result(ENTROPY), result(REWARD, 10, 14)], Precedence.UNKNOWN),

@@ -56,6 +56,7 @@ FILES: dict[str, tuple[str, str, str]] = {
         ),
         "m",
     ),
+    "metrics-json": ("metrics.json", json.dumps({"m": {str(s): v for s, v in zip(STEPS, VALUES, strict=True)}}), "m"),
     "csv": ("t.csv", "step,m,other\n1,0.25,\n2,0.5,7\n3,0.75,8\n", "m"),
 }
 

@@ -82,8 +82,8 @@ class CurveMetric:
     logarithm: bool | None
     notes: Sequence[str]
     points: Sequence[Point]
-    # Whether the step before the first update shows it alone.
-    from_the_start: bool = False
+    # Whether the step before the first update shows it alone; None if it is not separated.
+    from_the_start: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -7,22 +7,29 @@ followed by name alone: nothing is run, and what one file sets for the next is n
 
 import ast
 import re
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.source import Source, opened
 from rlaudit.inspection.files import walk
+from rlaudit.work_tree import is_inside
 
-# A larger program is followed no further, and in a larger work tree no further file is looked at.
+# A larger program is followed no further, and in a larger work tree no further file is looked at; nor after so many
+# seconds of the processor: any file of the tree may have been made to be slow.
 MOST_FILES = 200
+MOST_NAMES = 1_000
 MOST_OF_A_TREE = 5_000
+MOST_SECONDS = 5.0
+LONGEST_NAME = 200
 MOST_NAMED = 3
-_FILE = re.compile(
-    r"(?P<option>--[\w-]+[ =])?(?P<file>[\w.@+~/-]*\w\.(?:py|sh|bash|slurm|sbatch|ya?ml|toml))(?![\w./-])"
-)
+_ENDING = re.compile(r"\w\.(?:py|sh|bash|slurm|sbatch|ya?ml|toml)(?![\w./-])")
+_FILE = re.compile(r"(?P<option>--[\w-]+[ =])?(?P<file>[\w.@+~/-]+)\Z")
 _MODULE = re.compile(r"(?:^|\s)-m[ \t]+([A-Za-z_][\w.]*)")
 _COMMENT = re.compile(r"^\s*(?:#|//)")
 _PROGRAMS = (".py", ".sh", ".bash", ".slurm", ".sbatch")
@@ -51,44 +58,44 @@ class HandOver:
 
 def hand_over(first: Source, sets_up_rollouts: Recognise) -> HandOver:
     """Return where a file's rollouts are set up. What a file that is reached names itself is not followed."""
+    ends = time.process_time() + MOST_SECONDS
     named = list(_named_in(first))
-    reached = tuple(_reached(first, named, sets_up_rollouts))
+    reached = tuple(_reached(first, named, sets_up_rollouts, ends))
     missing = [(name, line) for name, file, line in named if file is None and name.endswith(_PROGRAMS)]
     inside = tuple(in_here_documents(first))
     # What the script writes is missing until it runs.
     missing = missing if first.is_shell and not inside else []
-    others = () if reached or inside else tuple(_in_the_tree(first, sets_up_rollouts))
+    others = () if reached or inside else tuple(_in_the_tree(first, sets_up_rollouts, ends))
     return HandOver(first.path, reached, missing[-1] if missing else None, inside, others)
 
 
-def about(found: HandOver, shown: Callable[[str], str]) -> list[str]:
+def about(way: HandOver, shown: Callable[[str], str]) -> list[str]:
     """Return sentences on the way from a file. shown: a path as reports have it."""
-    path = shown(found.path)
-    if found.reached or found.inside:
+    path = shown(way.path)
+    if way.reached or way.inside:
         reached = [
             f"{path}:{line} hands over to {shown(file.path)}, which is read by itself, without what {path} sets for it"
-            for file, line in found.reached
+            for file, line in way.reached
         ]
-        return [*reached, *found.inside]
-    if found.missing is not None:
-        name, line = found.missing
+        return [*reached, *way.inside]
+    if way.missing is not None:
+        name, line = way.missing
         return [f"{path}:{line} hands over to {name}, which is not found here: inspect that one"]
-    if found.others:
-        listed, more = ", ".join(map(shown, found.others[:MOST_NAMED])), len(found.others) - MOST_NAMED
+    if way.others:
+        listed, more = ", ".join(map(shown, way.others[:MOST_NAMED])), len(way.others) - MOST_NAMED
         further = f" and {more} more" if more > 0 else ""
-        one = len(found.others) == 1
-        return [f"{path} names no file that sets up rollouts; {listed}{further} {'does' if one else 'do'}: inspect "
-                f"{'that file' if one else 'the right one'}"]  # fmt: skip
+        do, which = ("does", "that file") if len(way.others) == 1 else ("do", "the right one")
+        return [f"{path} names no file that sets up rollouts; {listed}{further} {do}: inspect {which}"]
     return [f"{path}: no file around it builds an engine with vLLM in a way that is read: name the one that does, "
             "or record a run: rlaudit record -- COMMAND"]  # fmt: skip
 
 
 def _reached(
-    first: Source, named: "list[tuple[str, Source | None, int]]", sets_up_rollouts: Recognise
+    first: Source, named: "list[tuple[str, Source | None, int]]", sets_up_rollouts: Recognise, ends: float
 ) -> Iterator[tuple[Source, int]]:
     seen = {_identity(first)}
     todo = deque((file, line) for _, file, line in named)
-    while todo and len(seen) <= MOST_FILES:
+    while todo and len(seen) <= MOST_FILES and time.process_time() < ends:
         file, line = todo.popleft()
         if file is None or file.outside or _identity(file) in seen:
             continue
@@ -99,12 +106,14 @@ def _reached(
             todo += ((further, line) for _, further, _ in _named_in(file))
 
 
-def _in_the_tree(first: Source, sets_up_rollouts: Recognise) -> Iterator[str]:
+def _in_the_tree(first: Source, sets_up_rollouts: Recognise, ends: float) -> Iterator[str]:
     """Yield the files of the work tree that set up rollouts, those in the first one's folder before others."""
     folder = Path(first.path).absolute().parent
-    paths = [path for tree in first.trees for path, _ in zip(walk(tree, []), range(MOST_OF_A_TREE), strict=False)]
+    paths = [path for tree in first.trees for path in islice(walk(tree, []), MOST_OF_A_TREE)]
     nearest = sorted(paths, key=lambda path: (Path(path).parent != folder, not Path(path).is_relative_to(folder), path))
     for path in nearest:
+        if time.process_time() > ends:
+            return
         if path.endswith((*_PROGRAMS, ".yaml", ".yml", ".toml")):
             file = opened(Path(path), first.given, first.trees, first.pins)
             if file is not None and _BUILDS.search(file.text) and sets_up_rollouts(file):
@@ -117,16 +126,18 @@ def _identity(source: Source) -> Path:
 
 def _named_in(source: Source) -> Iterator[tuple[str, Source | None, int]]:
     """Yield what a file names: the name, the file if it exists, and the line."""
-    yield from _of_python(source) if source.suffix == ".py" else _of_text(source, source.text, 1)
+    names = _of_python(source) if source.suffix == ".py" else _of_text(source, source.text, 1)
+    yield from islice(names, MOST_NAMES)
 
 
 def _of_text(source: Source, text: str, first: int) -> Iterator[tuple[str, Source | None, int]]:
     """Yield the files and modules in the lines of a text that are no comment. What an option names may be missing."""
     for number, line in enumerate(text.splitlines(), first):
         if not _COMMENT.match(line):
-            for match in _FILE.finditer(line):
-                file = _file(source, match["file"])
-                if file is not None or match["option"] is None:
+            for ending in _ENDING.finditer(line):
+                match = _FILE.search(line, max(0, ending.start() - LONGEST_NAME), ending.end())
+                file = _file(source, match["file"]) if match is not None else None
+                if match is not None and (file is not None or match["option"] is None):
                     yield match["file"].lstrip("/"), file, number
             yield from ((match[1], _module(source, match[1]), number) for match in _MODULE.finditer(line))
 
@@ -160,12 +171,25 @@ def _file(source: Source, name: str) -> Source | None:
 
 def _module(source: Source, name: str, level: int = 0) -> Source | None:
     """Return the file of a module. level: of a relative import, 1 for `from .engine import LLM`."""
+    package = name.partition(".")[0]
+    if not level and package and not _is_above(str(Path(source.path).absolute().parent), source.trees, package):
+        return None
     path = name.replace(".", "/")
     for file in (f"{path}.py", f"{path}/__init__.py") if name else ("__init__.py",):
         if level:
-            found = source.neighbour("../" * (level - 1) + file)
+            there = source.neighbour("../" * (level - 1) + file)
         else:
-            found = next((at for root in _ROOTS if (at := source.above(root + file)) is not None), None)
-        if found is not None:
-            return found
+            there = next((at for root in _ROOTS if (at := source.above(root + file)) is not None), None)
+        if there is not None:
+            return there
     return None
+
+
+# A program's files import the same packages, most of which are installed and not the project's own.
+@lru_cache(maxsize=4096)
+def _is_above(folder: str, trees: tuple[str, ...], package: str) -> bool:
+    """Return whether a package or a module lies in a folder or in one above it, within the work trees."""
+    folders = [above for above in (Path(folder), *Path(folder).parents) if is_inside(above, trees)]
+    return any(
+        (above / root / name).exists() for above in folders for root in _ROOTS for name in (package, f"{package}.py")
+    )

@@ -94,14 +94,14 @@ def inspect(request: Request, collected: Collected | None = None) -> Inspection:
     """Collect, read, audit and judge. collected: the files of the request, if they were read already."""
     collected = collected or collected_for(request)
     inspected = [inspect_file(file, request.context) for file in collected.files]
-    found = tuple(_hand_overs(request, inspected))
-    further = [_text_file(source, request) for one in found for source, _ in one.reached]
+    ways = tuple(_hand_overs(request, inspected))
+    further = [_text_file(source, request) for way in ways for source, _ in way.reached]
     known = {Path(file.path).absolute() for file in collected.files}
     new = {Path(file.path).absolute(): file for file in further}
     new = {path: file for path, file in new.items() if path not in known}
     inspected += [inspect_file(file, request.context) for file in new.values()]
     collected = replace(collected, files=(*collected.files, *new.values()))
-    return judged(request, collected, reported_once(inspected), found)
+    return judged(request, collected, reported_once(inspected), ways)
 
 
 def _hand_overs(request: Request, inspected: Sequence[InspectedFile]) -> Iterator[HandOver]:
@@ -159,7 +159,7 @@ def judged(
     }
     explained = {engine.path for engine in others}
     explained |= {source.path for source in without if Path(source.path).absolute() in parts}
-    explained |= {found.path for found in hand_overs if found.reached or found.missing or found.inside or found.others}
+    explained |= {way.path for way in hand_overs if way.reached or way.missing or way.inside or way.others}
     mentions = (mention(source) for source in without if source.path not in explained)
     return Inspection(
         request=request,

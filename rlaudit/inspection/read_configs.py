@@ -121,6 +121,8 @@ def recognise(source: Source, dialects: Mapping[str, Dialect]) -> tuple[tuple[Di
 
 def sets_up_rollouts(source: Source, dialects: Mapping[str, Dialect]) -> bool:
     """Return whether a dialect reads a file."""
+    if not speaks_of_rollouts(source.text):
+        return False
     try:
         return bool(recognise(source, dialects)[0])
     except Unreadable:

@@ -311,7 +311,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         path = shown_path(file.file.path)
         lines += [f"{path}: {sentence}" for sentence in _left_open(config.audit)]
         lines += [side.catalogue.remark for side in (config.audit.before, config.audit.after) if side.catalogue.remark]
-    lines += [sentence for found in inspection.hand_overs for sentence in about(found, shown_path)]
+    lines += [sentence for way in inspection.hand_overs for sentence in about(way, shown_path)]
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
     lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)
     if inspection.others:

@@ -30,9 +30,7 @@ _OTHERS = {
     "vLLM under verl's main_generation, which trains nothing": re.compile(r"\bmain_generation(?:_server)?\b"),
 }
 # What makes a framework's rollouts run on vLLM, with the value behind it: without it they run on transformers.
-_SWITCH = re.compile(
-    r"""(?P<before>[^\n]*?)\b(?P<name>use_vllm|fast_inference)\b["']?(?:\s*[:=]\s*|[ \t]+)?(?P<value>\w*)"""
-)
+_SWITCH = re.compile(r"""\b(?P<name>use_vllm|fast_inference)\b["']?(?:\s*[:=]\s*|[ \t]+)?(?P<value>\w*)""")
 _OFF = {"false", "no", "off", "0", "none"}
 
 
@@ -81,7 +79,8 @@ def _without_vllm(source: Source) -> OtherEngine | None:
     """
     off: OtherEngine | None = None
     for match in _SWITCH.finditer(source.text):
-        is_comment = "#" in match["before"] and source.suffix not in {".yaml", ".yml"}
+        before = source.text[source.text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        is_comment = "#" in before and source.suffix not in {".yaml", ".yml"}
         if not is_comment and match["value"].lower() not in _OFF:
             return None
         why = f"{match['name']} is {'commented out' if is_comment else match['value']}"

@@ -10,6 +10,8 @@ import guarded_inspection as hostile
 import pytest
 from hostile_inputs import Input, mutations, traps
 
+from rlaudit.inspection import hand_over
+
 MUTATED = 150
 # Half a second to two each: large, and no other kind of trap than one of the rest.
 SLOW = {"inherits-many.yaml", "documents.yaml", "many-commands.sh", "k8s.yaml", "xargs.sh", "the whole folder at once"}
@@ -17,7 +19,11 @@ SLOW = {"inherits-many.yaml", "documents.yaml", "many-commands.sh", "k8s.yaml", 
 
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Give up a command that computes or waits, as for a pipe, so long that no machine and no load explains it."""
+    """Give up a command that computes or waits, as for a pipe, so long that no machine and no load explains it.
+
+    Where a file without a config leads is searched among all the other traps, which are tried by themselves.
+    """
+    monkeypatch.setattr(hand_over, "MOST_SECONDS", 0.1)
     monkeypatch.setattr(hostile, "GIVEN_UP", 60.0)
     with hostile.guarded():
         yield

@@ -79,14 +79,6 @@ def order_of(comparison: Comparison) -> Order:
 
 def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
     because = f"{_when(logprobs)}; {_when(training)}"
-    if logprobs.from_the_start:
-        return Order(
-            Precedence.FROM_THE_START,
-            because,
-            "the engine or the weights it has: no update came before that step. Judge semantics and inference path "
-            "before touching the objective",
-            "compare logged rollouts of the first step with the trainer, and inspect both configs",
-        )
     if _before(logprobs, training):
         return Order(
             Precedence.LOGPROBS_FIRST,
@@ -94,6 +86,14 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
             "the backend first: judge semantics and inference path before touching the objective. "
             f"{_reading(logprobs)}".strip(),
             "inspect both configs, compare logged rollouts of the first steps with the trainer",
+        )
+    if logprobs.from_the_start:
+        return Order(
+            Precedence.FROM_THE_START,
+            because,
+            "the engine or the weights it has: no update came before that step. Judge semantics and inference path "
+            "before touching the objective",
+            "compare logged rollouts of the first step with the trainer, and inspect both configs",
         )
     if _before(training, logprobs):
         return Order(

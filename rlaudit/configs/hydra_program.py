@@ -5,6 +5,7 @@ module names the config, unless the command names another one.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import normpath
@@ -22,6 +23,20 @@ _DECORATOR = re.compile(r"@hydra\.main\(([^)]*)\)")
 _NAMED = re.compile(r"""\b(config_path|config_name)\s*=\s*["']([^"'\n]*)["']""")
 
 
+def config_named_in(text: str) -> str | None:
+    """Return the file that a program's decorator names, from the program's folder; None if it names none."""
+    decorator = _DECORATOR.search(text)
+    options: dict[str, Any] = dict(_NAMED.findall(decorator[1])) if decorator is not None else {}
+    return _file_of(options)
+
+
+def _file_of(options: Mapping[str, Any]) -> str | None:
+    path, name = options.get("config_path"), options.get("config_name")
+    if not isinstance(path, str) or not isinstance(name, str):
+        return None
+    return f"{path}/{name if name.endswith(('.yaml', '.yml')) else f'{name}.yaml'}"
+
+
 def started_from(source: Source, overridden: Overridden) -> Composed | None:
     """Return the program's config with the overrides of a command on top; None if program or config is not found."""
     from rlaudit.configs.syntax.flags import flags, overrides
@@ -32,10 +47,9 @@ def started_from(source: Source, overridden: Overridden) -> Composed | None:
     decorator = _DECORATOR.search(program.text)
     options: dict[str, Any] = dict(_NAMED.findall(decorator[1])) if decorator is not None else {}
     options |= {flag.name: flag.value.value for flag in flags(overridden.command.words) if flag.value is not None}
-    path, name = options.get("config_path"), options.get("config_name")
-    if not isinstance(path, str) or not isinstance(name, str):
+    file = _file_of(options)
+    if file is None:
         return None
-    file = f"{path}/{name if name.endswith(('.yaml', '.yml')) else f'{name}.yaml'}"
     base = _beside(program, file) or source.above(normpath(file))
     choices = [
         (flag.name, flag.value.value) for flag in overrides(overridden.command.words)

@@ -42,6 +42,8 @@ class Source:
     outside: bool = False
     # Releases of frameworks from the command line, as requirements: `trl==1.7.0`.
     pins: tuple[str, ...] = ()
+    # Variables that the files which hand over to this one name, each with a place: they may set them.
+    handed: tuple[tuple[str, str], ...] = ()
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
@@ -53,7 +55,7 @@ class Source:
 
     def with_text(self, text: str) -> "Source":
         """Return the same file with another text."""
-        return Source(self.path, text, self.given, self.trees, pins=self.pins)
+        return Source(self.path, text, self.given, self.trees, pins=self.pins, handed=self.handed)
 
     @property
     def suffix(self) -> str:

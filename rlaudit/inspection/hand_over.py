@@ -10,12 +10,13 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from rlaudit.configs.here_documents import in_here_documents
+from rlaudit.configs.hydra_program import config_named_in
 from rlaudit.configs.source import Source, opened
 from rlaudit.inspection.files import walk
 from rlaudit.work_tree import is_inside
@@ -35,8 +36,23 @@ _COMMENT = re.compile(r"^\s*(?:#|//)")
 _PROGRAMS = (".py", ".sh", ".bash", ".slurm", ".sbatch")
 # Where a project's packages lie, from its root.
 _ROOTS = ("", "src/")
-# A file without any of these builds no engine.
-_BUILDS = re.compile(r"\b(?:LLM|EngineArgs|AsyncEngineArgs|AsyncLLM|AsyncLLMEngine)\b|vllm serve|vllm\.entrypoints")
+_VARIABLE = re.compile(r"\bVLLM_[A-Z0-9_]+")
+# What a module does only if it is started itself.
+_STARTED = re.compile(r"(?m)^if __name__ ==")
+# Parts of a path by which a file is not the training's.
+_BESIDE = {
+    "test",
+    "tests",
+    "eval",
+    "evals",
+    "evaluate",
+    "evaluation",
+    "evaluations",
+    "bench",
+    "benchmark",
+    "benchmarks",
+    "docs",
+}
 
 Recognise = Callable[[Source], bool]
 
@@ -46,7 +62,8 @@ class HandOver:
     """The way from a file without a config to those that set up rollouts."""
 
     path: str
-    # Files that are reached and set up rollouts, each with the first file's line by which the way begins.
+    # Files that are reached and set up rollouts, each with the first file's line by which the way begins, and with the
+    # variables that may be set on it.
     reached: tuple[tuple[Source, int], ...] = ()
     # The script or program that it names last and that is not here, with the line.
     missing: tuple[str, int] | None = None
@@ -86,7 +103,7 @@ def about(way: HandOver, shown: Callable[[str], str]) -> list[str]:
         further = f" and {more} more" if more > 0 else ""
         do, which = ("does", "that file") if len(way.others) == 1 else ("do", "the right one")
         return [f"{path} names no file that sets up rollouts; {listed}{further} {do}: inspect {which}"]
-    return [f"{path}: no file around it builds an engine with vLLM in a way that is read: name the one that does, "
+    return [f"{path}: no file was found that sets up rollouts on vLLM in a way that is read: name the one that does, "
             "or record a run: rlaudit record -- COMMAND"]  # fmt: skip
 
 
@@ -94,29 +111,51 @@ def _reached(
     first: Source, named: "list[tuple[str, Source | None, int]]", sets_up_rollouts: Recognise, ends: float
 ) -> Iterator[tuple[Source, int]]:
     seen = {_identity(first)}
-    todo = deque((file, line) for _, file, line in named)
+    todo = deque((file, line, first, _variables(first)) for _, file, line in named)
     while todo and len(seen) <= MOST_FILES and time.process_time() < ends:
-        file, line = todo.popleft()
+        file, line, before, variables = todo.popleft()
         if file is None or file.outside or _identity(file) in seen:
             continue
         seen.add(_identity(file))
-        if sets_up_rollouts(file):
-            yield file, line
+        if sets_up_rollouts(_imported(file) if before.suffix == file.suffix == ".py" else file):
+            yield replace(file, handed=variables), line
         else:
-            todo += ((further, line) for _, further, _ in _named_in(file))
+            variables += _variables(file)
+            todo += ((further, line, file, variables) for _, further, _ in _named_in(file))
+
+
+def _imported(source: Source) -> Source:
+    """Return a module without what it does only if it is started itself."""
+    started = _STARTED.search(source.text)
+    return source if started is None else source.with_text(source.text[: started.start()])
+
+
+def _variables(source: Source) -> tuple[tuple[str, str], ...]:
+    """Return vLLM's variables that a file names in a line that is no comment, each with its place."""
+    lines = enumerate(source.text.splitlines() if "VLLM_" in source.text else (), 1)
+    return tuple(
+        (name, f"{source.path}:{number}")
+        for number, line in lines if not _COMMENT.match(line) for name in _VARIABLE.findall(line)
+    )  # fmt: skip
 
 
 def _in_the_tree(first: Source, sets_up_rollouts: Recognise, ends: float) -> Iterator[str]:
-    """Yield the files of the work tree that set up rollouts, those in the first one's folder before others."""
+    """Yield the files of the work tree that set up rollouts: the nearest first, and tests and evaluations last."""
     folder = Path(first.path).absolute().parent
+
+    def order(path: str) -> tuple[bool, bool, bool, str]:
+        place = Path(path)
+        inside = next(place.relative_to(tree) for tree in first.trees if place.is_relative_to(tree))
+        is_beside = bool(_BESIDE & set(re.findall("[a-z]+", str(inside).lower())))
+        return is_beside, place.parent != folder, not place.is_relative_to(folder), path
+
     paths = [path for tree in first.trees for path in islice(walk(tree, []), MOST_OF_A_TREE)]
-    nearest = sorted(paths, key=lambda path: (Path(path).parent != folder, not Path(path).is_relative_to(folder), path))
-    for path in nearest:
+    for path in sorted(paths, key=order):
         if time.process_time() > ends:
             return
-        if path.endswith((*_PROGRAMS, ".yaml", ".yml", ".toml")):
+        if path.endswith((*_PROGRAMS, ".yaml", ".yml", ".toml")) and Path(path) != _identity(first):
             file = opened(Path(path), first.given, first.trees, first.pins)
-            if file is not None and _BUILDS.search(file.text) and sets_up_rollouts(file):
+            if file is not None and sets_up_rollouts(file):
                 yield path
 
 
@@ -148,6 +187,9 @@ def _of_python(source: Source) -> Iterator[tuple[str, Source | None, int]]:
         tree = ast.parse(source.text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return
+    config = config_named_in(source.text)
+    if config is not None:
+        yield config, _file(source, config), source.text.count("\n", 0, source.text.index("@hydra.main(")) + 1
     texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:

@@ -115,7 +115,7 @@ def _hand_overs(request: Request, inspected: Sequence[InspectedFile]) -> Iterato
 def _text_file(source: Source, request: Request) -> TextFile:
     """Return a file to which another one hands over, read as one that the user names is."""
     (file,) = collect([source.path], None, request.excluded, source.given, source.pins).files
-    return replace(file, source=replace(file.source, trees=source.trees), named=False)
+    return replace(file, source=replace(file.source, trees=source.trees, handed=source.handed))
 
 
 def reported_once(files: Sequence[InspectedFile]) -> list[InspectedFile]:

@@ -16,7 +16,7 @@ from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 from rlaudit.discover import discover
-from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.checkpoint import is_folder, may_read
 
@@ -187,10 +187,19 @@ def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version
         programs = [program for program in programs_beside(source) if dialect.recognise(program)]
         configs = joined([*configs, *(config for program in programs for config in dialect.read(program, vllm))])
         # A program that is not this server's trainer is a file of its own.
-        return tuple(replace(config, trees=source.trees) for config in configs if config.path == source.path)
+        return tuple(_with_handed(config, source) for config in configs if config.path == source.path)
     by_itself = plain is not None and any(map(asks_a_server, configs))
     configs = joined(configs, plain.read(source, vllm) if plain is not None and by_itself else ())
-    return tuple(replace(config, trees=source.trees) for config in configs)
+    return tuple(_with_handed(config, source) for config in configs)
+
+
+def _with_handed(config: RolloutConfig, source: Source) -> RolloutConfig:
+    """Return a config with the variables open that a file which hands over to this one may set."""
+    handed = {
+        name: Setting(name, Unknown(f"{place} may set it"), None, Origin.FRAMEWORK, None, f"{place} may set it")
+        for name, place in source.handed
+    }
+    return replace(config, environment={**handed, **config.environment}, trees=source.trees)
 
 
 def _says_more(dialect: Dialect, source: Source, vllm: Version, pairs: Sequence[ConfigPair]) -> bool:

@@ -1,5 +1,6 @@
 """A named file without a config leads to the file that builds the engine, which is read in the same run."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from rlaudit.cli.app import run
 
 ENGINE = 'from vllm import LLM\n\ndef build():\n    return LLM("m", logprobs_mode="raw_logprobs")\n'
+PPO = "actor_rollout_ref: {model: {path: m}, rollout: {name: vllm, temperature: 1.0}}\n"
 SERVE = "vllm serve m --logprobs-mode raw_logprobs\n"
 COMPOSE = "services:\n  rollout:\n    # old.sh\n    command: bash {script}\n"
 # By name: the file that is named, with the line that begins the way, and further files by path, the engine's last.
@@ -43,7 +45,7 @@ class Desk:
         (self.folder / path).write_text(text)
 
     def inspect(self, *words: str) -> int:
-        code = run(["inspect", *words, "--from", "0.18.1", "--to", "0.18.1"])
+        code = run(["inspect", "--from", "0.18.1", "--to", "0.18.1", *words])
         self.out = " ".join(self._capsys.readouterr().out.split())
         return code
 
@@ -123,10 +125,45 @@ def test_a_circle_of_imports_ends(desk: Desk) -> None:
     assert desk.inspect("a.py") == 3
 
 
-def test_a_file_that_was_not_given_is_not_rewritten(desk: Desk) -> None:
+def test_a_fix_is_made_in_the_file_that_is_read(desk: Desk) -> None:
     planted(desk, {"train.py": "import engine\n", "engine.py": ENGINE})
-    desk.inspect("train.py", "--fix=unsafe")
-    assert (desk.folder / "engine.py").read_text() == ENGINE
+    desk.inspect("train.py", "--fix=unsafe", "--from", "0.8.5")
+    assert "processed_logprobs" in (desk.folder / "engine.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("train.py", "import os\nos.environ['VLLM_USE_V1'] = '0'\nimport engine\n"),
+        ("run.sh", "export VLLM_USE_V1=0\npython engine.py\n"),
+        ("compose.yml", "services:\n  a:\n    environment: {VLLM_USE_V1: '0'}\n    command: python engine.py\n"),
+    ],
+)
+def test_a_variable_that_the_way_may_set_is_open_in_the_file_that_is_read(path: str, text: str, desk: Desk) -> None:
+    planted(desk, {path: text, "engine.py": ENGINE})
+    desk.inspect(path, "--from", "0.8.5", "--output", f"json:{desk.folder}/out.json")
+    (config,) = json.loads((desk.folder / "out.json").read_text())["configs"]
+    assert config["path"] == "engine.py" and config["engine"]["from"] is None
+
+
+def test_a_module_that_builds_an_engine_only_when_started_is_no_engine_of_what_imports_it(desk: Desk) -> None:
+    started = "from vllm import LLM\ndef score(): ...\nif __name__ == '__main__':\n    LLM('m')\n"
+    planted(desk, {"train.py": "import engine, baseline\n", "baseline.py": started, "engine.py": ENGINE})
+    desk.inspect("train.py")
+    assert "baseline.py" not in desk.out and "1 rollout config in 1 of them" in desk.out
+
+
+def test_the_config_that_a_program_of_hydra_starts_from_is_read(desk: Desk) -> None:
+    program = "import hydra\n@hydra.main(config_path='conf', config_name='own')\ndef main(config): ...\n"
+    planted(desk, {"train.py": program, "conf/own.yaml": PPO, "eval/run.py": ENGINE})
+    desk.inspect("train.py")
+    assert "train.py:2 hands over to conf/own.yaml" in desk.out and "eval" not in desk.out
+
+
+def test_every_kind_of_file_that_sets_up_rollouts_is_named_and_evaluations_last(desk: Desk) -> None:
+    planted(desk, {"train.py": "x = 1\n", "eval/run.py": ENGINE, "z/grpo.yaml": PPO, "serve.sh": SERVE})
+    assert desk.inspect("train.py") == 3
+    assert "; serve.sh, z/grpo.yaml, eval/run.py do: inspect the right one" in desk.out
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     above: N         whether it is a number above N       truth: true              as a command line spells yes and no
     open: REASON     it arrives in a way that is not known
     null: V          a written null means V, or `keep` (the null arrives), `nothing`, `unwritten`: as without `null`
-    hook: NAME       a function (reading, clause) -> value makes it, also without a key; None if the next clause decides
+    hook: F.NAME     a function (reading, clause) -> value of frameworks/F.py makes it; None if the next clause decides
 
 A text that begins with `{` is the mapping that it spells, and a variable of the environment a text.
 
@@ -46,7 +46,6 @@ from packaging.version import Version
 from rlaudit.configs.arguments import of_word, truth
 from rlaudit.configs.draft import arriving, is_said
 from rlaudit.configs.syntax.node import Node
-from rlaudit.dialects.keys import unread
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
 
@@ -98,7 +97,7 @@ def outcome_of(clause: Clause, reading: "Reading") -> Outcome | None:  # noqa: P
         if meaning == "nothing":
             return Outcome(None, is_nothing=True)
         return Outcome(None if meaning == "keep" else meaning, node)
-    if "key" in clause and node is None and isinstance(left := unread(reading.tree), Unknown):
+    if "key" in clause and node is None and isinstance(left := reading.tree.unread, Unknown):
         return Outcome(left)
     if "key" in clause and "default" not in clause:
         return None

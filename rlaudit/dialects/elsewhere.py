@@ -28,7 +28,7 @@ def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
     """Return a config with every section that another file decides left open."""
     for kind in reading.spec.declared.get("elsewhere", {}):
         entry, truth = entry_of(reading, kind)
-        if entry is None:
+        if entry is None or isinstance(getattr(config, kind), Elsewhere):
             continue
         reason = _reason(entry, truth)
         is_kept = "lost" not in entry or isinstance(truth, Unknown)

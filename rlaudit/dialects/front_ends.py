@@ -7,7 +7,7 @@
       calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right;
                                                    # what may be among its `**more` is not known, and no default
       dictionary: {key: actor_rollout_ref, base: verl/trainer/config/ppo_trainer.yaml}        # of a Python program
-      trees: {hook: NAME}                          # a function (source, spec) -> trees
+      trees: {hook: F.NAME}                        # a function (source, spec) -> trees
 
 What each may have besides stands with its function.
 """

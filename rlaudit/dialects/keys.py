@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.configs.draft import arriving
+from rlaudit.configs.draft import arriving, is_said
 from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.condition import Truth, compared, condition
 from rlaudit.dialects.tree import Layout, Tree, node_at
-from rlaudit.unknown import Unknown
 
 
 class Keys:
@@ -20,21 +19,40 @@ class Keys:
 
     def __init__(self, tree: Tree, layout: Layout) -> None:
         self.tree, self.layout = tree, layout
+        section = layout.section(tree.root)
+        assert section is not None
+        self.section: Node = section
+        self._nodes: dict[str, Node | None] = {}
+        self._facts: Mapping[str, Any] = {
+            "layout": layout.name,
+            "call": tree.call,
+            "missing": bool(tree.missing),
+            "missing_base": any("/" not in file or file.startswith(("..", "/")) for file in tree.missing),
+            "composed": tree.is_composed,
+            "command": tree.command is not None,
+            "program": tree.python_call is not None,
+        }
 
     def node(self, path: str) -> Node | None:
-        """Return the node at a path of the file, or at `@key` below the layout's root."""
-        section = self.layout.section(self.tree.root) if path.startswith("@") else self.tree.root
-        key = path.removeprefix("@").removeprefix("/")
-        return None if section is None else node_at(section, self.layout.renames.get(key, key))
+        """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""
+        if path not in self._nodes:
+            nodes = [self._node(part.strip()) for part in path.split("|")]
+            present = next((node for node in nodes if node is not None), None)
+            self._nodes[path] = next((node for node in nodes if is_said(node)), present)
+        return self._nodes[path]
+
+    def _node(self, path: str) -> Node | None:
+        if not path.startswith("@"):
+            return node_at(self.tree.root, path.removeprefix("/"))
+        key = path[1:]
+        return node_at(self.section, self.layout.renames.get(key, key)) if key else self.section
 
     def value(self, reference: str) -> Any:
-        """Return what a key holds, or the word for the program."""
-        if reference in {"call", "layout"}:
-            return self.tree.call if reference == "call" else self.layout.name
-        if reference in {"command", "program"}:
-            return (self.tree.command if reference == "command" else self.tree.python_call) is not None
+        """Return what a key holds, or what a word like `layout` or `composed` says of the config."""
+        if reference in self._facts:
+            return self._facts[reference]
         node = self.node(reference)
-        return unread(self.tree) if node is None else arriving(node)
+        return self.tree.unread if node is None else arriving(node)
 
     def is_written(self, reference: str) -> bool:
         """Return whether the config has a key."""
@@ -43,11 +61,6 @@ class Keys:
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a key's value compares to a word."""
         return compared(self.value(reference), sign, other)
-
-
-def unread(tree: Tree) -> Unknown | None:
-    """Return the value of a key that is not written: None, or Unknown if some keys could not be read."""
-    return Unknown(f"it may be among further arguments: {tree.open}") if tree.open else None
 
 
 def with_kind(dialect: Mapping[str, Any], tree: Tree, layout: Layout) -> Tree:

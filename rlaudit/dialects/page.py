@@ -20,7 +20,7 @@ _SECTIONS = {
     "objective": "Options with defaults that decide the objective",
 }
 _CHANGES = ("above", "hook")
-_RELEASE = re.compile(r"release (>=|<) (\d[\w.]*)")
+_RELEASE = re.compile(r"release (?:>=|<) (\d[\w.]*)")
 
 
 def page_of(path: Path) -> str:
@@ -35,9 +35,8 @@ def page_of(path: Path) -> str:
     parts["What is not read, or has no effect"] = list(_not_read(declared))
     release = declared.get("release") or {}
     parts[f"What releases of {release.get('of', dialect.title)} change"] = list(_changed_by_releases(declared))
-    parts[f"The {release.get('of')} that its releases bring"] = [
-        f"  {first}: {other}" for first, other in (release.get("carried") or {}).items()
-    ]
+    told = (release.get(kind) or () for kind in ("by keys", "runs with vllm", "by vllm"))
+    parts["What tells the release"] = [f"  {entry['because']}" for entries in told for entry in entries]
     parts["Conditions"] = [f"  {name}: {condition}" for name, condition in (declared.get("conditions") or {}).items()]
     shown = ["\n".join([title, *lines]) for title, lines in parts.items() if lines]
     return "\n\n".join([dialect.title, str(declared.get("about", "")), "\n".join(head), *shown])
@@ -53,14 +52,13 @@ def grammar() -> str:
         framework_code,
         front_ends,
         keys,
-        own_trainer,
         span,
         spec,
         writing,
     )  # fmt: skip
 
     modules = (
-        spec, front_ends, keys, clause, condition, span, falses, elsewhere, framework_code, own_trainer, writing,
+        spec, front_ends, keys, clause, condition, span, falses, elsewhere, framework_code, writing,
     )  # fmt: skip
     return "\n\n".join(inspect.getdoc(module) or "" for module in modules)
 
@@ -91,53 +89,17 @@ def _not_read(declared: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _changed_by_releases(declared: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the releases at which something is decided otherwise, each with what that is."""
+    """Yield the releases at which something is decided otherwise, each with the names of what that is."""
     changes: dict[Version, dict[str, None]] = defaultdict(dict)
-    for release, change in _changes(declared):
-        changes[Version(str(release))][change] = None
-    for version in sorted(changes):
-        yield f"  {version}"
-        yield from (f"    {change}" for change in changes[version])
-
-
-def _changes(declared: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    release = declared.get("release") or {}
-    for bound, words in (("since", "new key"), ("before", "no more")):
-        fields: dict[Any, list[str]] = defaultdict(list)
-        for name, field in release.get("fields", {}).items():
-            fields[field.get(bound)].append(name)
-        yield from ((since, f"{words}: {', '.join(names)}") for since, names in fields.items() if since is not None)
-    for first, newest in (release.get("admits vllm") or {}).items():
-        yield first, f"admits vLLM up to {newest} ({release['admits by']})"
-    for kind in ("by keys", "runs with vllm", "by vllm"):
-        entries = (entry for entry in release.get(kind) or () if "since" in entry)
-        yield from ((entry["since"], entry["because"]) for entry in entries)
-    for name in _SECTIONS:
-        for setting, entry in (declared.get(name) or {}).items():
-            for clause in clauses(entry):
-                yield from ((at, f"{setting}: {change}") for at, change in _changes_of(clause))
-    for name, text in (declared.get("conditions") or {}).items():
-        yield from ((at, f"what {name} is (Conditions, below)") for _, at in _RELEASE.findall(str(text)))
-
-
-def _changes_of(clause: Clause) -> Iterator[tuple[Any, str]]:
-    before = clause.get("default")
-    for release, later in clause.get("moved", {}).items():
-        yield release, f"{_word(before)} -> {_word(later)}"
-        before = later
-    signs = {">=": "", "<": "no longer "}
-    bounds = [(signs[sign], release) for sign, release in _RELEASE.findall(str(clause.get("if", "")))]
-    if "open" not in clause:
-        for word, release in bounds:
-            yield release, f"{word}{_source(clause)}{_without_release(clause)}{_because(clause)}"
-
-
-def _without_release(clause: Clause) -> str:
-    """Return a clause's condition without the release, if they can be told apart."""
-    condition = str(clause.get("if", ""))
-    parts = [condition] if " or " in condition else condition.split(" and ")
-    rest = " and ".join(part for part in parts if part and not _RELEASE.fullmatch(part))
-    return f" (if {rest})" if rest else ""
+    for name, field in (declared.get("release") or {}).get("fields", {}).items():
+        for bound in {"since", "before"} & field.keys():
+            changes[Version(str(field[bound]))][name] = None
+    settings = [(name, entry) for section in _SECTIONS for name, entry in (declared.get(section) or {}).items()]
+    for name, entry in [*settings, *((name, {"if": text}) for name, text in declared.get("conditions", {}).items())]:
+        for clause in clauses(entry):
+            for release in (*clause.get("moved", ()), *_RELEASE.findall(str(clause.get("if", "")))):
+                changes[Version(str(release))][name] = None
+    yield from (f"  {version}: {', '.join(changes[version])}" for version in sorted(changes))
 
 
 def _source(clause: Clause) -> str:

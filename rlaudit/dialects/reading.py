@@ -1,24 +1,22 @@
 """One config under one dialect: what its keys, the copy around it and the releases answer to clauses and conditions."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import Draft, arriving, is_said
+from rlaudit.configs.draft import Draft
 from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.framework_source.release_here import OPTION, release_here
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.clause import Clause, Outcome
-from rlaudit.dialects.condition import Truth, compared, compared_releases, condition
+from rlaudit.dialects.condition import Truth, compared_releases, condition
 from rlaudit.dialects.framework_code import FrameworkCode, filled
-from rlaudit.dialects.keys import unread
+from rlaudit.dialects.keys import Keys
 from rlaudit.dialects.span import Span, carried, span_of
 from rlaudit.dialects.spec import Spec, package_of
-from rlaudit.dialects.tree import Tree, node_at
+from rlaudit.dialects.tree import Tree
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import milestones
 
@@ -26,29 +24,17 @@ from rlaudit.vllm import milestones
 _release = lru_cache(maxsize=512)(Version)
 
 
-class Reading:
+class Reading(Keys):
     """One config under one dialect, as one vLLM release gets it."""
 
     def __init__(self, spec: Spec, tree: Tree, source: Source, vllm: Version) -> None:
-        self.spec, self.tree, self.source, self.vllm = spec, tree, source, vllm
-        self.draft = Draft(spec.name, source.path, parts=tree.parts)
         assert tree.layout is not None
-        self.layout, section = tree.layout, tree.layout.section(tree.root)
-        assert section is not None
-        self.section: Node = section
+        super().__init__(tree, tree.layout)
+        self.spec, self.source, self.vllm = spec, source, vllm
+        self.draft = Draft(spec.name, source.path, parts=tree.parts)
         self.code = _code_around(source, spec)
-        self._nodes: dict[str, Node | None] = {}
         # Conditions on the config alone, once the release is known.
         self._held: dict[str, Truth] = {}
-        self._facts: Mapping[str, Any] = {
-            "layout": self.layout.name,
-            "call": tree.call,
-            "missing": bool(tree.missing),
-            "missing_base": any("/" not in file or file.startswith(("..", "/")) for file in tree.missing),
-            "composed": tree.is_composed,
-            "command": tree.command is not None,
-            "path": source.path,
-        }
         self.span = Span()
         self.span = self._span()
         self._held.clear()
@@ -62,7 +48,7 @@ class Reading:
         if "package" in declared:
             is_copy = False
             if release is not None and "carried" in declared:
-                release = carried(declared, release, self.spec.title)
+                release = carried(declared["carried"], release, self.spec.title)
             else:
                 release = release_here(self.source, package_of(declared["package"]), None)
         return span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy)
@@ -85,50 +71,22 @@ class Reading:
         how = f"pin it, or {OPTION} {package.names[0]}==X" if package is not None else "nothing here says it"
         return f"{title}'s release is not known: {how}"
 
-    def is_written(self, reference: str) -> bool:
-        """Return whether the config has a key."""
-        return self.node(reference) is not None
-
-    def node(self, path: str) -> Node | None:
-        """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""
-        if path not in self._nodes:
-            nodes = [self._node(part.strip()) for part in path.split("|")]
-            present = next((node for node in nodes if node is not None), None)
-            self._nodes[path] = next((node for node in nodes if is_said(node)), present)
-        return self._nodes[path]
-
-    def _node(self, path: str) -> Node | None:
-        if not path.startswith("@"):
-            return node_at(self.tree.root, path.removeprefix("/"))
-        key = path[1:]
-        return node_at(self.section, self.layout.renames.get(key, key)) if key else self.section
-
     def value(self, reference: str) -> Any:
         """Return what a reference of a condition or a sum refers to (`condition.py`)."""
         if reference.startswith("$"):
             kind, _, name = reference[1:].partition(".")
             setting = getattr(self.draft, kind).get(name)
             return None if setting is None else setting.value
-        fact = self._of_the_reading(reference)
-        if fact is not None:
-            return fact
-        if "|" in reference and reference.rpartition("|")[2].strip().isdigit():
-            reference, _, default = reference.rpartition("|")
-            node = self.node(reference)
-            if is_said(node):
-                return arriving(node)
-            return unread(self.tree) if node is None and self.tree.open else int(default)
-        node = self.node(reference)
-        return unread(self.tree) if node is None else arriving(node)
-
-    def _of_the_reading(self, name: str) -> Any:
-        """Return what a word like `layout` or `composed` says of this reading; None for any other word."""
-        if name in self.spec.declared.get("conditions", {}):
-            return self.holds(name)
-        if name.startswith("code:"):
+        if reference in self.spec.declared.get("conditions", {}):
+            return self.holds(reference)
+        if reference.startswith("code:"):
             checkout = self.code.checkout
-            return None if checkout is None else checkout.file(name.removeprefix("code:")) is not None
-        return self._facts.get(name)
+            return None if checkout is None else checkout.file(reference.removeprefix("code:")) is not None
+        key, _, default = reference.rpartition("|")
+        if default.strip().isdigit() and key:
+            value = super().value(key)
+            return int(default) if value is None else value
+        return super().value(reference)
 
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a value; releases compare as releases."""
@@ -143,7 +101,7 @@ class Reading:
         if reference == "vllm":
             version = getattr(milestones, str(other), None) or _release(str(other))
             return compared_releases(self.vllm, sign, version)
-        return compared(self.value(reference), sign, other)
+        return super().compare(reference, sign, other)
 
     def holds(self, text: str | None) -> Truth:
         """Return whether a condition, or one of the dialect's own by its name, holds."""

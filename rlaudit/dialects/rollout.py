@@ -16,7 +16,6 @@ from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
 from rlaudit.dialects.falses import drop_falses
 from rlaudit.dialects.framework_code import take_own_files
 from rlaudit.dialects.listing import list_rest
-from rlaudit.dialects.own_trainer import with_own_trainer
 from rlaudit.dialects.passing_on import command_variables, pass_on
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.settling import lose, put, take_span
@@ -62,7 +61,6 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if tree.open and tree.python_call is not None:
         name = tree.python_call.name
         config = replace(config, engine=as_written(config.engine, name), sampling=as_written(config.sampling, name))
-    config = with_own_trainer(config, reading)
     if backend is None or any(fnmatchcase(backend, pattern) for pattern in dialect["backend"].get("also", ())):
         return config
     if not _runs_vllm(backend) or backend == _VLLM:

@@ -96,7 +96,7 @@ def _without_nulls(dialect: Any) -> Any:
 def _hooks(root: yaml.Node) -> Iterator[yaml.Node]:
     """Yield every key that names a function."""
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
-        if key.value in {"hook", "hooks", "hooks in"}:
+        if key.value in {"hook", "hooks"}:
             yield key
         yield from _hooks(value)
 

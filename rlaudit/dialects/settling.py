@@ -64,11 +64,11 @@ def applies(reading: Reading, clause: Clause) -> Truth:
 def _is_left_out(reading: Reading, name: str, possible: list[tuple[Outcome, Clause]]) -> bool:
     """Return whether the framework passes an argument only to a vLLM that has it, and this vLLM lacks it."""
     guarded = reading.spec.declared.get("guarded")
-    if guarded is None or name not in guarded.get("arguments", (name,)) or name in Catalogue.at(reading.vllm).engine:
+    if guarded is None or name in Catalogue.at(reading.vllm).engine:
         return False
     node = next((outcome.node for outcome, _ in possible if outcome.node is not None), None)
     if node is not None:
-        reason = f"vLLM {reading.vllm} has no argument {name}: {reading.sentence(guarded)}"
+        reason = f"vLLM {reading.vllm} has no argument {name}: {guarded['because']}"
         reading.draft.lose(name, node, Loss.UNKNOWN_KEY, reason)
     return True
 

@@ -203,13 +203,11 @@ def _narrowed(span: Span, entries: Iterable[Entry], holds: Holds) -> Span:
     return span
 
 
-def carried(declared: Entry, release: ReleaseHere, title: str) -> ReleaseHere | None:
+def carried(table: Mapping[str, str], release: ReleaseHere, title: str) -> ReleaseHere | None:
     """Return the release of the carried framework, as a pin: it can be moved. None if none is known."""
-    table = {Version(str(since)): Version(str(version)) for since, version in declared["carried"].items()}
-    older = [version for since, version in table.items() if since <= release.version]
-    if not older:
-        return None
-    return ReleaseHere(older[-1], release.pinned_at or f"{title} {release.version}, whose source is here,")
+    older = [version for since, version in table.items() if Version(since) <= release.version]
+    pinned_at = release.pinned_at or f"{title} {release.version}, whose source is here,"
+    return ReleaseHere(Version(older[-1]), pinned_at) if older else None
 
 
 def _only(release: ReleaseHere) -> Span:

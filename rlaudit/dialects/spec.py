@@ -23,8 +23,7 @@
     objective: {OPTION: CLAUSES, ...}      # options that decide the objective, with the framework's defaults
     lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
       # or {others of: "@vllm_cfg", but: [...]}: keys of a mapping that nothing here names; `arguments: true`: of vLLM's
-    own trainer: {modules: [trl]}          # a program may train with a class of its own (`own_trainer.py`)
-    guarded: {arguments: [...], because: ...}      # passed only to a vLLM that has them; all arguments without a list
+    guarded: {because: ...}                # arguments are passed only to a vLLM that has them
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
     nulls arrive if: CONDITION             # else a null of the engine's keys is nothing; without it as if not written
     falses: [...]                          # which written falses never arrive (`falses.py`)
@@ -140,11 +139,11 @@ class Spec:
         return tuple(name for name, text in self.declared.get("conditions", {}).items() if "$" in str(text))
 
     def hook(self, name: str) -> Any:
-        """Return a function of the Python file beside the dialect."""
+        """Return the function `FRAMEWORK.NAME` of the Python file beside a dialect."""
         import importlib
 
-        home = self.declared.get("hooks in", self.name)
-        return getattr(importlib.import_module(f"rlaudit.dialects.frameworks.{home}"), name)
+        home, _, function = name.partition(".")
+        return getattr(importlib.import_module(f"rlaudit.dialects.frameworks.{home}"), function)
 
 
 def package_of(entry: Mapping[str, Any]) -> Package:
@@ -215,7 +214,6 @@ def spec_at(path: Path) -> Spec:
         # The code of one package decides nothing for the configs of another.
         is_other = dialect.get("package", {}).get("folder") not in {None, inherited["package"].get("folder")}
         dialect = over(_without_places(inherited) if is_other else inherited, dialect)
-        dialect.setdefault("hooks in", extended)
     return Spec(path.stem.partition(".")[0], path, _located(dialect, dialect.get("sources", {})))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.syntax.node import Node
+from rlaudit.unknown import Unknown
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
@@ -39,6 +40,11 @@ class Tree:
     is_composed: bool = False
     # How its keys are arranged, once the dialect has looked.
     layout: "Layout | None" = None
+
+    @property
+    def unread(self) -> Unknown | None:
+        """The value of a key that is not written: None, or Unknown if some keys could not be read."""
+        return Unknown(f"it may be among further arguments: {self.open}") if self.open else None
 
 
 @dataclass(frozen=True)

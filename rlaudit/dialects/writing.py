@@ -2,17 +2,13 @@
 
 write:
   fields: "@"                     # an argument with a plain `key:` is written there, under that key; of several under
-                                  # the one that is written, else the first
-  fields if: CONDITION            # and only if it holds
+                                  # the one that is written, else the first; per layout if a mapping
   others: "@engine_init_kwargs"   # any other one, under vLLM's name; nothing without it
   plus: "+"                       # in front of an override's key that Hydra does not know; per layout if a mapping
-  others if: CONDITION            # `others` is written to only if it holds
   only: [enforce_eager, ...]      # further keys that may be written are none
   given once: CONDITION           # if it may hold, what the framework's code gives the engine is not written again
-  negation: {prefix: no_, unless: CONDITION}     # a false is spelt `no_x: true` in `others`; not at all if that is open
-  refused: [{argument: enable_chunked_prefill, value: true, if: CONDITION}]     # not written if it may hold
   if: CONDITION                   # nothing is written unless it holds
-  hook: NAME                      # a function (reading) -> writer, in place of all this
+  hook: F.NAME                    # a function (reading) -> writer, in place of all this; it may use `writer`
 """
 
 import json
@@ -22,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.draft import is_said, unwritten
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Write
@@ -36,11 +33,17 @@ if TYPE_CHECKING:
 def writer_of(reading: "Reading") -> Write:
     """Return the writer that makes the edits of one config."""
     entry = reading.spec.declared.get("write")
-    if entry is None or reading.holds(entry.get("if")) is not True:
+    is_elsewhere = isinstance(reading.draft.engine, Elsewhere)
+    if entry is None or is_elsewhere or reading.holds(entry.get("if")) is not True:
         return unwritten
     if "hook" in entry:
-        writer: Write = reading.spec.hook(entry["hook"])(reading)
-        return writer
+        write: Write = reading.spec.hook(entry["hook"])(reading)
+        return write
+    return writer(reading, entry)
+
+
+def writer(reading: "Reading", entry: Mapping[str, Any]) -> Write:
+    """Return the writer that an entry describes."""
     homes = _Homes(reading, entry)
     command, call = reading.tree.command, reading.tree.python_call
     if call is not None:
@@ -65,8 +68,8 @@ class _Homes:
     @cached_property
     def _keys(self) -> Mapping[str, str]:
         """The keys of the arguments that have one. Most reports need none."""
-        with_fields = "fields" in self._entry and self._reading.holds(self._entry.get("fields if")) is True
-        return _plain_keys(self._reading) if with_fields else {}
+        root = self._of_the_layout("fields")
+        return {} if root is None else _plain_keys(self._reading, root)
 
     @cached_property
     def _spelt(self) -> frozenset[str]:
@@ -79,26 +82,26 @@ class _Homes:
 
         None also if the copy of the framework around the config has no such field: it would stop there.
         """
-        entry, holds = self._entry, self._reading.holds
-        refused = (case for case in entry.get("refused", ()) if (case["argument"], case["value"]) == (name, value))
-        if ("only" in entry and name not in entry["only"]) or any(holds(case["if"]) is not False for case in refused):
+        entry = self._entry
+        if "only" in entry and name not in entry["only"]:
             return None
-        negation = entry.get("negation")
-        if value is False and negation is not None and (plain := holds(negation["unless"])) is not True:
-            return (self._path(entry["others"]), f"{negation['prefix']}{name}", True) if plain is False else None
         if name in self._keys:
             key, checkout = self._keys[name], self._reading.code.checkout
             is_read = checkout is None or checkout.says(rf"\b{re.escape(key.rpartition('.')[2])}\b")
-            return (self._path(entry["fields"]), key, value) if is_read else None
-        if "others" not in entry or holds(entry.get("others if")) is not True:
+            return (self._path(str(self._of_the_layout("fields"))), key, value) if is_read else None
+        once = "given once" in entry and self._reading.holds(entry["given once"]) is not False
+        if entry.get("others") is None or (once and self._is_given(name)):
             return None
-        once = "given once" in entry and holds(entry["given once"]) is not False
-        return None if once and self._is_given(name) else (self._path(entry["others"]), name, value)
+        return self._path(entry["others"]), name, value
 
     def _is_given(self, name: str) -> bool:
         """Return whether the framework's code may give the engine an argument by itself."""
         given = clauses(self._reading.spec.declared["engine"].get(name, []))
         return any("nothing" not in clause and self._reading.holds(clause.get("if")) is not False for clause in given)
+
+    def _of_the_layout(self, name: str) -> str | None:
+        entry: Any = self._entry.get(name)
+        return entry.get(self._reading.layout.name) if isinstance(entry, dict) else entry
 
     def _path(self, path: str) -> str:
         """Return a path from the file's root."""
@@ -130,9 +133,7 @@ class _Homes:
         spelt = plain_spelling(name, home[2]) if home is not None else None
         if home is None or spelt is None:
             return None
-        plus = self._entry.get("plus", "")
-        sign = plus.get(self._reading.layout.name, "") if isinstance(plus, dict) else plus
-        return f"{sign}{'.'.join(part for part in home[:2] if part)}", spelt[1]
+        return f"{self._of_the_layout('plus') or ''}{'.'.join(part for part in home[:2] if part)}", spelt[1]
 
     def as_option(self, name: str, value: Any) -> tuple[str, str] | None:
         """Spell an option of a command line. A switch can be added, not denied."""
@@ -162,9 +163,8 @@ def _in_toml(key: str, value: Any) -> tuple[str, str] | None:
     return (key, json.dumps(value)) if isinstance(value, str) else None
 
 
-def _plain_keys(reading: "Reading") -> dict[str, str]:
+def _plain_keys(reading: "Reading", root: str) -> dict[str, str]:
     """Return the arguments that have a key of their own, with that key as this layout spells it."""
-    root = str(reading.spec.declared["write"]["fields"])
     prefix = "@" if root == "@" else f"{root}."
     keys: dict[str, str] = {}
     for name, entry in reading.spec.declared.get("engine", {}).items():

@@ -18,13 +18,11 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node, entries, within
 from rlaudit.configs.syntax.shell_command import Command
-from rlaudit.dialects.frameworks.verl import rank_that_vllm_takes
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.settings.rollout_config import Origin
 
-__all__ = ["mark_overrides", "name_exceptions", "rank_that_vllm_takes", "trees"]
 # Section -> the words for it in names of files, the longer first.
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "inference": ("inference", "infer"),

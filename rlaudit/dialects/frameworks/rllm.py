@@ -7,22 +7,10 @@ from rlaudit.configs.draft import is_said
 from rlaudit.configs.merging import merged, nested, reread
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.dialects.frameworks.verl import (
-    defaults_of_requests,
-    drafter,
-    graphs,
-    handed_on,
-    images,
-    rank_that_vllm_takes,
-    unread,
-)
 from rlaudit.dialects.front_ends import trees_of
 from rlaudit.dialects.spec import Spec, shipped, spec_at
 from rlaudit.dialects.tree import Tree
 
-__all__ = [
-    "defaults_of_requests", "drafter", "graphs", "handed_on", "images", "mirrored", "rank_that_vllm_takes", "unread",
-]  # fmt: skip
 # rllm's key -> verl's key
 _MIRRORED = {
     "rllm.algorithm.rollout_correction.bypass_mode": "algorithm.rollout_correction.bypass_mode",

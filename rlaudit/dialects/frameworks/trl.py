@@ -1,5 +1,7 @@
 """What YAML cannot say of TRL: scripts of any name train with it, and flags of its server that are vLLM's."""
 
+import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
@@ -8,21 +10,28 @@ from typing import Any
 
 from rlaudit.configs.arguments import by_name, truth
 from rlaudit.configs.command_lines import command_lines
+from rlaudit.configs.draft import Draft, Settings
+from rlaudit.configs.elsewhere import Elsewhere, leave_open
 from rlaudit.configs.merging import mapping_of
-from rlaudit.configs.program import TRAINING, trains, words_of
+from rlaudit.configs.program import TRAINING, program_source, trains, words_of
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.shell_command import Command
+from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.dialects.clause import Clause, clauses
 from rlaudit.dialects.keys import sets_up_rollouts
-from rlaudit.dialects.own_trainer import own_trainers_of
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
+from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
 
 _SUBCOMMANDS = {"grpo", "rloo"}
+_LIBRARIES = ("trl", "unsloth")
+_TRAINER = re.compile(r"\w*Trainer(?!Callback|State|Control|Config|Arguments|Mixin)\w*")
+_OF_TRL = re.compile(r"\b(?:trl|unsloth)\.\w*Trainer\b")
 _LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
 # Marks of a script that trains: one that evaluates has max_new_tokens as well, and none of a Trainer's arguments.
 _OF_TRAINERS = {
@@ -101,13 +110,49 @@ def batch(reading: Reading, _clause: Clause) -> Any:
     return Unknown(f"{of}: {unknown.reason}" if unknown is not None else of)
 
 
-def own_script(reading: Reading) -> None:
-    """Add a sentence: a program of the project is assumed to train with TRL's own trainer."""
+def own_trainer(reading: Reading) -> None:
+    """Leave open what another trainer decides, if the program trains with one that it does not take from TRL."""
     command = reading.tree.command
+    program = reading.source if command is None else program_source(reading.source, command)
+    trainers = _own_trainers(program) if program is not None else []
     script = str(command.words[reading.tree.options_at - 1].value) if command is not None else ""
-    if command is not None and script not in _SUBCOMMANDS and not own_trainers_of(reading):
+    if trainers:
+        _leave_to(reading.draft, f"{' or '.join(trainers)}, which the program does not take from TRL,")
+    elif script and script not in _SUBCOMMANDS:
         what = f"whether {PurePath(script).name} trains with TRL's own trainer, as is taken here"
         reading.draft.not_seen.append(f"{what}; `rlaudit record` writes down how its engine is built")
+
+
+def _leave_to(draft: Draft, trainer: str) -> None:
+    """Leave open everything that the framework's code would decide."""
+    reason, limit = f"{trainer} decides it", f"what {trainer} hands to vLLM; `rlaudit record` writes it down"
+    written = {name: setting for name, setting in draft.engine.items() if setting.place is not None}
+    opened = {name: replace(setting, value=Unknown(reason), note=reason) for name, setting in written.items()}
+    draft.engine = Elsewhere(reason, opened, limit)
+    draft.sampling = Settings({name: kept for name, kept in draft.sampling.items() if kept.place is not None})
+    leave_open(draft.sampling, reason)
+    for settings in (draft.trainer, draft.options):
+        for name in [name for name, setting in settings.items() if setting.place is None]:
+            settings.by_code(name, Unknown(reason), reason)
+    draft.lost = [lost for lost in draft.lost if lost.loss is Loss.REFUSED]
+    draft.not_seen.append(limit)
+    draft.decided.clear()
+
+
+def _own_trainers(program: Source) -> list[str]:
+    """Return the trainer classes of a program, none of which TRL or unsloth has."""
+    try:
+        nodes = list(ast.walk(parse(program.text)))
+    except UnreadableText:
+        return []
+    named = {getattr(node, "id", getattr(node, "name", "")) for node in nodes}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    taken = {alias.asname or alias.name: node for node in imports for alias in node.names}
+    classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    trainers = [name for name in sorted(named & (taken.keys() | classes)) if _TRAINER.fullmatch(name)]
+    modules = [taken[name].module or "" for name in trainers if name in taken and not taken[name].level]
+    of_trl = _OF_TRL.search(program.text) or any(module.partition(".")[0] in _LIBRARIES for module in modules)
+    return [] if of_trl else trainers
 
 
 def further_flags(reading: Reading) -> None:

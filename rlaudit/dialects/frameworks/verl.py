@@ -7,8 +7,11 @@ from typing import Any
 from rlaudit.configs.draft import MANDATORY, by_file
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.syntax.node import entries
+from rlaudit.configs.syntax.spelling import Write
 from rlaudit.dialects.clause import Clause
 from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.writing import writer
+from rlaudit.settings.place import Edit
 from rlaudit.unknown import Unknown
 
 # The programs of verl: recipes (recipe.dapo.main_dapo) lie beside the package.
@@ -77,6 +80,24 @@ def whole(values: dict[str, Any]) -> Any:
     """Return values without those that are missing; Unknown if one of them is."""
     unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)
     return {name: value for name, value in values.items() if value is not None} if unknown is None else unknown
+
+
+def flags_or_keywords(reading: Reading) -> Write:
+    """Return a writer of keywords, of which none is given twice, or of flags, whose false is spelt `no_x: true`."""
+    holds, entry = reading.holds, reading.spec.declared["write"]
+    keywords = holds("keywords")
+    others = {} if holds("reads_kwargs") is True else {"others": None}
+    write = writer(reading, {**entry, **others})
+
+    def written(name: str, value: Any) -> tuple[Edit, ...] | None:
+        # In process, verl raises "Enable chunked prefill, max_num_batched_tokens ...".
+        if (name, value) == ("enable_chunked_prefill", True) and holds("too_few_tokens") is not False:
+            return None
+        if value is False and keywords is not True:
+            return write(f"no_{name}", True) if keywords is False else None
+        return write(name, value)
+
+    return written
 
 
 def unread(reading: Reading) -> None:

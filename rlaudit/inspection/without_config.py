@@ -1,10 +1,7 @@
 """Files in which no config is read, and that seem to set up rollouts all the same: the report names them.
 
-Some run rollouts on an engine that is not read here: SGLang by its options and keys (slime, verl, ROLL, SkyRL, AReaL),
-vLLM behind slime's options (vime) or OAT's, whose defaults are their own, verl's main_generation, which samples for no
-trainer, and programs that serve models and train none (`configs/not_read.py`). Others have words of vLLM or a known
-framework: an overlay whose base is elsewhere, a fragment, a launcher, or code that builds an engine in a way that is
-not followed.
+Some run an engine that is not read here (`configs/not_read.yaml`). Others have words of vLLM or a known framework: an
+overlay whose base is elsewhere, a fragment, a launcher, or code that builds an engine in a way that is not followed.
 """
 
 import re
@@ -19,16 +16,6 @@ from rlaudit.dialects.spec import head_of, shipped
 
 MOST_OF_AN_ENGINE = 3
 MOST_OF_A_WORD = 50
-_COMMENT = re.compile(r"^\s*(#|//)")
-_SGLANG = re.compile(r"--sglang[-_]\w|\bsglang\s+serve\b|\bsglang\.(?:launch_server|Engine)\b|\bsgl\.Engine\(")
-_SGLANG_KEY = re.compile(r"""(?:backend|name|mode|engine)["']?\s*[:=]\s*["']?sglang\b""")
-_ROLLOUTS = re.compile(r"rollout|strategy_name|generator|gconfig")
-_SLIME = re.compile(r"--rollout-num-gpus-per-engine\b")
-_VLLM_OPTION = re.compile(r"--vllm-[a-z]")
-_OTHERS = {
-    "vLLM under OAT's options": re.compile(r"--vllm[-_]gpu[-_]ratio\b"),
-    "vLLM under verl's main_generation, which trains nothing": re.compile(r"\bmain_generation(?:_server)?\b"),
-}
 # What makes a framework's rollouts run on vLLM, with the value behind it: without it they run on transformers.
 _SWITCH = re.compile(r"""\b(?P<name>use_vllm|fast_inference)\b["']?(?:\s*[:=]\s*|[ \t]+)?(?P<value>\w*)""")
 _OFF = {"false", "no", "off", "0", "none"}
@@ -56,18 +43,6 @@ class Mention:
 
 def other_engine(source: Source) -> OtherEngine | None:
     """Return the engine of a file without a config, if it is one that is not read here."""
-    text = source.text
-    if source.suffix != ".json" and ("sglang" in text or "sgl." in text):
-        line = _first_line(text, _SGLANG) or (_first_line(text, _SGLANG_KEY) if _ROLLOUTS.search(text) else None)
-        if line is not None:
-            return OtherEngine(source.path, "SGLang", line)
-    if "--rollout-num-gpus-per-engine" in text and _first_line(text, _VLLM_OPTION) is not None:
-        line = _first_line(text, _SLIME)
-        if line is not None:
-            return OtherEngine(source.path, "vLLM under slime's options", line)
-    for name, pattern in _OTHERS.items() if source.is_shell else ():
-        if (line := _first_line(text, pattern)) is not None:
-            return OtherEngine(source.path, name, line)
     unread = not_read(source)
     return _without_vllm(source) if unread is None else OtherEngine(source.path, *unread)
 
@@ -86,13 +61,6 @@ def _without_vllm(source: Source) -> OtherEngine | None:
         why = f"{match['name']} is {'commented out' if is_comment else match['value']}"
         off = off or OtherEngine(source.path, "transformers", _line(source, match), why)
     return off
-
-
-def _first_line(text: str, pattern: re.Pattern[str]) -> int | None:
-    lines = text.splitlines()
-    return next(
-        (number for number, line in enumerate(lines, 1) if pattern.search(line) and not _COMMENT.match(line)), None
-    )
 
 
 def mention(source: Source) -> Mention | None:

@@ -82,7 +82,7 @@ def recognise(source: Source) -> bool:
     text = source.text.replace("-", "_")
     if sum(name in text for name in _specific()) < _FEWEST:
         return False
-    return not_read(source) is None and bool(_engines(source)[0])
+    return not_read(source, of_its_ending=True) is None and bool(_engines(source)[0])
 
 
 @lru_cache(maxsize=1)

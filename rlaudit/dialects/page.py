@@ -35,6 +35,9 @@ def page_of(path: Path) -> str:
     parts["What is not read, or has no effect"] = list(_not_read(declared))
     release = declared.get("release") or {}
     parts[f"What releases of {release.get('of', dialect.title)} change"] = list(_changed_by_releases(declared))
+    parts[f"The {release.get('of')} that its releases bring"] = [
+        f"  {first}: {other}" for first, other in release.get("carried", {}).items()
+    ]
     told = (release.get(kind) or () for kind in ("by keys", "runs with vllm", "by vllm"))
     parts["What tells the release"] = [f"  {entry['because']}" for entries in told for entry in entries]
     parts["Conditions"] = [f"  {name}: {condition}" for name, condition in (declared.get("conditions") or {}).items()]

@@ -8,8 +8,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import MANDATORY, Draft, Settings, known, unwritten
-from rlaudit.configs.elsewhere import as_written, leave_open, left_open
+from rlaudit.configs.draft import MANDATORY, Draft, known, unwritten
+from rlaudit.configs.elsewhere import as_written, left_open
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Clause, clauses, node_of
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
@@ -23,12 +23,10 @@ from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.dialects.writing import writer_of
 from rlaudit.settings.rollout_config import RolloutConfig
-from rlaudit.settings.trainer_facts import OF_UPDATES
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
+# A fork's backend on top of vLLM begins with it, too: `vllm_http`.
 _VLLM = "vllm"
-# Facts that the worker decides, and not the trainer.
-_OF_THE_WORKER = {*OF_UPDATES, "seeds_replicas", "rollout_head_dtype", "shares_weights"}
 _SECTIONS = ("engine", "sampling", "environment", "trainer")
 
 
@@ -42,7 +40,7 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     """Return the rollout that a tree sets up; None if it is not vLLM's."""
     reading = Reading(spec, tree, source, vllm)
     backend = _backend(reading)
-    if backend is not None and not _runs_vllm(backend) and backend != MANDATORY:
+    if backend is not None and backend != MANDATORY and not str(backend).startswith(_VLLM):
         return None
     draft, dialect = _filled(reading), spec.declared
     section = reading.node(dialect["shown at"]) if "shown at" in dialect else reading.layout.written(tree.own)
@@ -61,34 +59,26 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if tree.open and tree.python_call is not None:
         name = tree.python_call.name
         config = replace(config, engine=as_written(config.engine, name), sampling=as_written(config.sampling, name))
-    if backend is None or any(fnmatchcase(backend, pattern) for pattern in dialect["backend"].get("also", ())):
+    if backend is None or backend == MANDATORY or fnmatchcase(backend, dialect["backend"].get("own", _VLLM)):
         return config
-    if not _runs_vllm(backend) or backend == _VLLM:
-        return config
-    return _with_own_backend(config, spec.title, dialect["backend"]["key"].lstrip("@"), backend)
+    return _of_a_fork(config, f"{backend}, a backend that is not {spec.title}'s own")
 
 
-def _runs_vllm(backend: Any) -> bool:
-    """Return whether a backend is vLLM, or one that a fork builds on top of it: `vllm_http`."""
-    return isinstance(backend, str) and backend.startswith(_VLLM)
-
-
-def _with_own_backend(config: RolloutConfig, title: str, key: str, backend: str) -> RolloutConfig:
-    """Return a config without what only the framework's own worker decides: it says nothing of a fork's."""
-    name = f"{backend}, a backend that is not {title}'s own"
-    sampling = Settings({name: setting for name, setting in config.sampling.items() if setting.place is not None})
-    leave_open(sampling, f"{name} may add it to its requests")
-    left = f"what {key} {backend} hands to vLLM beside what is written: it is not {title}'s own"
-    # No key is written for the user: it is not known which ones the backend reads.
+def _of_a_fork(config: RolloutConfig, name: str) -> RolloutConfig:
+    """Return a config with what is written alone: the framework's worker says nothing of a fork's."""
+    environment, trainer = (
+        {key: setting for key, setting in settings.items() if setting.place is not None}
+        for settings in (config.environment, config.trainer)
+    )
     return replace(
         config,
         engine=as_written(config.engine, name),
-        sampling=sampling,
-        environment={name: setting for name, setting in config.environment.items() if setting.place is not None},
-        trainer={name: setting for name, setting in config.trainer.items() if name not in _OF_THE_WORKER},
+        sampling=as_written(config.sampling, name),
+        environment=environment,
+        trainer=trainer,
         lost=(),
         decided={},
-        not_seen=(*config.not_seen, left),
+        not_seen=(*config.not_seen, f"what {name}, hands to vLLM beside what is written"),
         write=unwritten,
     )
 

@@ -34,12 +34,6 @@ _INFERENCE_ONLY = {
     "vllm_extra", "enable_fp32_lm_head", "enable_fp32_router_logits", "use_deep_gemm", "kv_cache_offload",
     "weight_broadcast", "api_server_count",
 }  # fmt: skip
-# Keys of the API server and of the launcher: none of them reaches the engine.
-_LAUNCHER = {
-    "server", "deployment", "slurm", "output_dir", "dry_run", "log", "router", "backend_port", "experimental", "vllm",
-    "vllm_extra", "api_server_count", "weight_broadcast", "enable_fp32_router_logits", "use_pd_kv_transfer",
-    "enable_return_sampling_mask_logprobs",
-}  # fmt: skip
 _TRAINER_ONLY = {"optim", "loss", "ckpt", "weight_broadcast", "scheduler", "data"}
 
 
@@ -234,7 +228,7 @@ def _entry(command: Command) -> tuple[str, int] | None:
 
 
 def name_exceptions(reading: Reading) -> None:
-    """Name environments that sample otherwise, keys for one kind of rank only, and unknown keys."""
+    """Name environments that sample otherwise, and keys for one kind of rank only."""
     root, not_seen = reading.tree.root, reading.draft.not_seen
     for path in (("env",), ("train", "env"), ("train", "source")):
         node = root.get("orchestrator", *path)
@@ -245,10 +239,6 @@ def name_exceptions(reading: Reading) -> None:
     deployment = within(root, "inference", "deployment")
     kinds = ("vllm_overrides", "env_vars", "env_overrides")
     below = leaves(deployment, "inference.deployment.") if deployment is not None else ()
-    launched = {*_LAUNCHER, *reading.spec.keys_below("inference")}
-    other = [f"inference.{name}" for name, _ in entries(root.get("inference")) if name not in launched]
-    if other:
-        not_seen.append(f"{', '.join(other)}: no field of prime-rl's inference config read here")
     own_keys = [name for name, _ in below if any(kind in name for kind in kinds)]
     if own_keys:
         not_seen.append(f"{', '.join(own_keys)}: for one kind of rank only, prefill or decode")

@@ -23,10 +23,13 @@ from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.dialects.writing import writer_of
 from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.settings.trainer_facts import OF_UPDATES
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 # A fork's backend on top of vLLM begins with it, too: `vllm_http`.
 _VLLM = "vllm"
+# Facts that the worker decides, and not the trainer.
+_OF_THE_WORKER = {*OF_UPDATES, "seeds_replicas", "rollout_head_dtype", "shares_weights"}
 _SECTIONS = ("engine", "sampling", "environment", "trainer")
 
 
@@ -65,17 +68,13 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
 
 
 def _of_a_fork(config: RolloutConfig, name: str) -> RolloutConfig:
-    """Return a config with what is written alone: the framework's worker says nothing of a fork's."""
-    environment, trainer = (
-        {key: setting for key, setting in settings.items() if setting.place is not None}
-        for settings in (config.environment, config.trainer)
-    )
+    """Return a config without what the framework's worker decides: it says nothing of a fork's."""
     return replace(
         config,
         engine=as_written(config.engine, name),
         sampling=as_written(config.sampling, name),
-        environment=environment,
-        trainer=trainer,
+        environment={key: setting for key, setting in config.environment.items() if setting.place is not None},
+        trainer={key: fact for key, fact in config.trainer.items() if key not in _OF_THE_WORKER},
         lost=(),
         decided={},
         not_seen=(*config.not_seen, f"what {name}, hands to vLLM beside what is written"),

@@ -1,8 +1,12 @@
+"""A copy of a framework beside a config, of a dialect made for a test."""
+
 from pathlib import Path
 
 import pytest
 from declared_text import read
+from packaging.version import Version
 
+from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.unknown import Unknown
 
 SAID = """\
@@ -18,26 +22,6 @@ CONFIG = "sampler: {b: 1}\n"
 def copy(tmp_path: Path, text: str) -> None:
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "worker.py").write_text(text)
-
-
-def test_without_a_copy_of_the_framework_facts_are_those_of_the_dialect(tmp_path: Path) -> None:
-    engine = read(tmp_path, SAID, CONFIG).engine
-    assert (engine["max_num_seqs"].value, engine["seed"].value) == (64, 0)
-
-
-def test_a_copy_that_has_the_words_is_named_with_the_line(tmp_path: Path) -> None:
-    copy(tmp_path, "class Worker:\n    max_num_seqs: int  =  64\n    seed = 0\n")
-    config = read(tmp_path, SAID, CONFIG)
-    assert (config.engine["max_num_seqs"].value, config.engine["seed"].value) == (64, 0)
-    assert config.decided["max_num_seqs"].endswith("toy/worker.py:2")
-
-
-def test_a_fact_whose_words_are_gone_is_open_and_never_the_default(tmp_path: Path) -> None:
-    copy(tmp_path, "class Worker:\n    max_num_seqs: int = 512\n    seed = 0\n")
-    engine = read(tmp_path, SAID, CONFIG).engine
-    assert isinstance(engine["max_num_seqs"].value, Unknown)
-    assert "worker.py" in engine["max_num_seqs"].value.reason
-    assert engine["seed"].value == 0
 
 
 def test_what_the_config_writes_is_not_looked_up(tmp_path: Path) -> None:
@@ -56,13 +40,6 @@ engine:
     - {open: it depends on the release}
   seed: {value: 0, at: {toy/worker.py: "seed=0"}}
 """
-
-
-def test_a_clause_of_copies_holds_in_one_that_has_its_words(tmp_path: Path) -> None:
-    copy(tmp_path, 'LLM(\n  seed=0, logprobs_mode="processed_logprobs")\n')
-    config = read(tmp_path, EITHER, CONFIG)
-    assert config.engine["logprobs_mode"].value == "processed_logprobs"
-    assert config.decided["logprobs_mode"].endswith("worker.py:2")
 
 
 @pytest.mark.parametrize(
@@ -107,3 +84,40 @@ def test_the_copy_says_what_a_release_would_and_without_one_the_release_does(
         copy(tmp_path, there)
     setting = read(tmp_path, DATED, f"{CONFIG}{key}: 1\n").engine["seed"]
     assert (setting.value if setting.known else "open") == wanted
+
+
+DROPS = """\
+package: {folder: toy, files: [toy/worker.py]}
+files: {yaml: {defaults: hydra}}
+engine:
+  enable_prefix_caching: {key: "@prefixes"}
+  enforce_eager: {key: "@eager"}
+falses: [{because: the serializer skips it, at: {toy/worker.py: "if v: flags.append"}}]
+rest: "@"
+"""
+
+
+@pytest.mark.parametrize(("text", "value"), [("if v:\n    flags.append(v)", None), ("flags += no(v)", Unknown)])
+def test_a_copy_without_the_line_that_drops_a_false_leaves_it_open(tmp_path: Path, text: str, value: object) -> None:
+    copy(tmp_path, text)
+    config = read(tmp_path, DROPS, "sampler: {prefixes: false, other: {deep: 3}}\n")
+    arrives = config.engine["enable_prefix_caching"].value
+    assert arrives is None if value is None else isinstance(arrives, Unknown)
+    assert config.options["sampler.other.deep"].value == 3 and "sampler.prefixes" not in config.options
+
+
+def test_what_stands_in_the_packages_own_files_is_the_frameworks_word(tmp_path: Path) -> None:
+    copy(tmp_path, "")
+    (tmp_path / "toy/base.yaml").write_text("sampler: {eager: true, old: 2}\n")
+    found = read(tmp_path, DROPS, "defaults: [toy@_global_: base, _self_]\nsampler: {mode: inside}\n")
+    assert found.engine["enforce_eager"].place is None and "base.yaml:1" in found.decided["enforce_eager"]
+    assert "sampler.old" not in found.options
+
+
+@pytest.mark.parametrize(("name", "release"), [("toy", Version("0.2.0")), ("somebodys-recipe", None)])
+def test_a_project_that_holds_a_copy_does_not_lend_it_its_release(
+    tmp_path: Path, name: str, release: Version | None
+) -> None:
+    copy(tmp_path, "")
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "{name}"\nversion = "0.2.0"\n')
+    assert Checkout(str(tmp_path), "toy", (str(tmp_path),)).version == release

@@ -32,22 +32,6 @@ def test_it_is_open_if_releases_on_both_sides_are_possible(tmp_path: Path) -> No
     assert "0.7.0" in value.reason
 
 
-def test_keys_win_over_the_release_of_vllm(tmp_path: Path) -> None:
-    config = read(tmp_path, RELEASE, "sampler: {older: 1}\n", "0.18.1")
-    assert config.releases is not None and str(config.releases.newest) == "0.7.0"
-
-
-@pytest.mark.parametrize(("pin", "seed"), [("0.7.2", 0), ("0.8.1", 42)])
-def test_a_pin_inside_the_span_decides(tmp_path: Path, pin: str, seed: int) -> None:
-    (tmp_path / "requirements.txt").write_text(f"toy-rl=={pin}\n")
-    assert read(tmp_path, RELEASE, "sampler: {newer: 1}\n", "0.8.5").engine["seed"].value == seed
-
-
-def test_a_pin_outside_the_span_does_not(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text("toy-rl==0.1.0\n")
-    assert isinstance(read(tmp_path, RELEASE, "sampler: {newer: 1}\n", "0.8.5").engine["seed"].value, Unknown)
-
-
 FIELDS = """\
 package: {folder: toy, names: [toy-rl]}
 release:

@@ -6,7 +6,6 @@
       flags: {programs: [openrlhf.cli.train_ppo_ray]}       # `--option value`
       calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right;
                                                    # what may be among its `**more` is not known, and no default
-      dictionary: {key: actor_rollout_ref, base: verl/trainer/config/ppo_trainer.yaml}        # of a Python program
       trees: {hook: F.NAME}                        # a function (source, spec) -> trees
 
 What each may have besides stands with its function.
@@ -18,12 +17,11 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.hydra_defaults import Composed, composed
 from rlaudit.configs.hydra_dotlist import Overridden, overridden
 from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.inherited_paths import inherited, overriding
-from rlaudit.configs.merging import mapping_of, merged, reread
+from rlaudit.configs.merging import mapping_of, merged
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.keys import sets_up_rollouts, with_kind
@@ -179,25 +177,6 @@ def _calls(source: Source, spec: Spec, classes: Entry) -> Iterator[Tree]:
         yield Tree(arguments, arguments, call=classes[call.name], python_call=call, open=call.open)
 
 
-def _dictionary(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
-    """Yield the dictionaries that a Python program puts on top of the framework's own config."""
-    try:
-        dictionaries = source.dictionaries(entry["key"])
-    except (ValueError, RecursionError):  # kept in source.refusals
-        return
-    folder = spec.declared["package"]["folder"]
-    checkout = checkout_of(source, folder, *spec.markers) if dictionaries else None
-    base = checkout.file(entry["base"]) if checkout is not None else None
-    config = composed(base) if base is not None else None
-    for root in dictionaries:
-        if base is None or config is None:
-            missing = (f"{spec.title}'s own config, on which the program puts this dictionary",)
-            yield Tree(root, root, missing=missing)
-        else:
-            whole = reread(merged(config.root, root))
-            yield Tree(whole, root, parts=(base.path, *config.parts), missing=config.missing, is_composed=True)
-
-
 def _hook(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield the trees of a function in the dialect's Python file."""
     yield from spec.hook(entry["hook"])(source, spec)
@@ -208,7 +187,6 @@ _WAYS: Mapping[str, Callable[[Source, Spec, Entry], Iterator[Tree]]] = {
     "overrides": _overrides,
     "flags": _flags,
     "calls": _calls,
-    "dictionary": _dictionary,
     "trees": _hook,
 }
 WAYS = tuple(_WAYS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlaudit.configs.syntax.node import Node
 from rlaudit.unknown import Unknown
@@ -54,8 +54,8 @@ class Layout:
     name: str
     # Dotted; empty for the file's own root.
     root: str = ""
-    # Keys below the root, or keys with their values, of which one must be written; any config fits without.
-    has: tuple[str | Mapping[str, Any], ...] = ()
+    # Keys below the root, of which one must be written; any config fits without.
+    has: tuple[str, ...] = ()
     # Name of a key in the dialect -> its name in this layout.
     renames: Mapping[str, str] = field(default_factory=dict)
 
@@ -68,13 +68,7 @@ class Layout:
         at = self.written(root)
         if at is None or not isinstance(at.value, dict):
             return None
-        return at if not self.has or any(_has_key(at, needed) for needed in self.has) else None
-
-
-def _has_key(root: Node, needed: str | Mapping[str, Any]) -> bool:
-    if isinstance(needed, str):
-        return node_at(root, needed) is not None
-    return all((node := node_at(root, key)) is not None and node.value == value for key, value in needed.items())
+        return at if not self.has or any(node_at(at, key) is not None for key in self.has) else None
 
 
 def node_at(root: Node, path: str) -> Node | None:

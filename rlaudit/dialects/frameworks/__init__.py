@@ -5,6 +5,6 @@ To add a framework, imitate `axolotl.yaml` (a YAML file) or `openrlhf.yaml` (opt
 `UPDATE_EXAMPLES=1 pytest tests/examples/test_inspect_examples.py` writes. `rlaudit explain dialects` documents the
 file's keys.
 
-Besides, `rlaudit/topics/configs.md` lists the frameworks by name, and `inspection/without_config.py` those whose engine
-is not read.
+Besides, `rlaudit/topics/configs.md` lists the frameworks by name, and `configs/not_read.yaml` those whose engine is not
+read.
 """

@@ -1,15 +1,21 @@
 """What YAML cannot say of verl: what a copy hands on, and programs and engine classes on top of it."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from rlaudit.configs.draft import MANDATORY, by_file
-from rlaudit.configs.framework_source.checkout import shown
+from rlaudit.configs.framework_source.checkout import checkout_of, shown
+from rlaudit.configs.hydra_defaults import composed
+from rlaudit.configs.merging import merged, reread
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import entries
 from rlaudit.configs.syntax.spelling import Write
 from rlaudit.dialects.clause import Clause
 from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.tree import Tree
 from rlaudit.dialects.writing import writer
 from rlaudit.settings.place import Edit
 from rlaudit.unknown import Unknown
@@ -19,6 +25,23 @@ _OWN_MODULES = ("verl.", "recipe.", "rllm.")
 # Ranks of adapters that vLLM takes.
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _ENGINES = {"vllm", "vllm_spmd", MANDATORY}
+
+
+def dictionaries(source: Source, spec: Spec) -> Iterator[Tree]:
+    """Yield the dictionaries that a Python program puts on top of verl's own config."""
+    try:
+        roots = source.dictionaries("actor_rollout_ref")
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return
+    checkout = checkout_of(source, "verl", *spec.markers) if roots else None
+    base = checkout.file("verl/trainer/config/ppo_trainer.yaml") if checkout is not None else None
+    config = composed(base) if base is not None else None
+    for root in roots:
+        if base is None or config is None:
+            yield Tree(root, root, missing=(f"{spec.title}'s own config, on which the program puts this dictionary",))
+        else:
+            whole, parts = reread(merged(config.root, root)), (base.path, *config.parts)
+            yield Tree(whole, root, parts=parts, missing=config.missing, is_composed=True)
 
 
 def handed_on(reading: Reading) -> None:

@@ -124,9 +124,10 @@ def _faults(root: yaml.Node, error: "ValidationError") -> Iterator[tuple[yaml.No
             if name not in properties:
                 listed = f"known: {', '.join(properties)}"
                 yield _key(node, name), f"{name} is no key here; {did_you_mean(str(name), properties, listed)}"
-    elif error.validator == "required":
-        written = instance if isinstance(instance, dict) else {}
-        yield node, f"{', '.join(name for name in schema['required'] if name not in written)} is missing"
+    elif error.validator in {"required", "dependentRequired"}:
+        written, needed = (instance if isinstance(instance, dict) else {}), error.validator_value
+        needed = needed if isinstance(needed, list) else [name for names in needed.values() for name in names]
+        yield node, f"{', '.join(name for name in needed if name not in written)} is missing"
     elif error.validator == "enum":
         yield node, f"one of {', '.join(schema['enum'])} is expected, found {instance!r}"
     elif error.validator == "format":

@@ -66,6 +66,7 @@ def test_the_grammar_names_every_way_of_writing_a_config() -> None:
         ("engine:\n  dtype: {default: 1, moved: {soon: 2}}\n", 8, "no release"),
         ("release:\n  by keys: [{if: a, since: x, because: y}]\n", 8, "no release"),
         ("not seen: [{say: x}]\n", 7, "if is missing"),
+        ("trainer:\n  replicas: {devices: [a], ranks: [b]}\n", 8, "because, missing is missing"),
         ("extends: verll\n", 7, "no dialect"),
         ("files: {yml: {}}\n", 7, "did you mean yaml?"),
     ],

@@ -125,8 +125,8 @@ def _faults(root: yaml.Node, error: "ValidationError") -> Iterator[tuple[yaml.No
                 listed = f"known: {', '.join(properties)}"
                 yield _key(node, name), f"{name} is no key here; {did_you_mean(str(name), properties, listed)}"
     elif error.validator in {"required", "dependentRequired"}:
-        written, needed = (instance if isinstance(instance, dict) else {}), error.validator_value
-        needed = needed if isinstance(needed, list) else [name for names in needed.values() for name in names]
+        written, value = (instance if isinstance(instance, dict) else {}), error.validator_value
+        needed = [name for names in value.values() for name in names] if isinstance(value, dict) else schema["required"]
         yield node, f"{', '.join(name for name in needed if name not in written)} is missing"
     elif error.validator == "enum":
         yield node, f"one of {', '.join(schema['enum'])} is expected, found {instance!r}"

@@ -17,7 +17,7 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     above: N         whether it is a number above N       truth: true              as a command line spells yes and no
     open: REASON     it arrives in a way that is not known
     null: V          a written null means V, or `keep` (the null arrives), `nothing`, `unwritten`: as without `null`
-    hook: F.NAME     a function (reading, clause) -> value of frameworks/F.py makes it; None if the next clause decides
+    hook: F.NAME     a function of the framework F, (reading, clause) -> value; None if the next clause decides
 
 A text that begins with `{` is the mapping that it spells, and a variable of the environment a text.
 

@@ -62,7 +62,8 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if tree.open and tree.python_call is not None:
         name = tree.python_call.name
         config = replace(config, engine=as_written(config.engine, name), sampling=as_written(config.sampling, name))
-    if backend is None or backend == MANDATORY or fnmatchcase(backend, dialect["backend"].get("own", _VLLM)):
+    own = (_VLLM, *dialect.get("backend", {}).get("also", ()))
+    if backend in {None, MANDATORY} or any(fnmatchcase(backend, pattern) for pattern in own):
         return config
     return _of_a_fork(config, f"{backend}, a backend that is not {spec.title}'s own")
 

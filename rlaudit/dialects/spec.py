@@ -15,7 +15,7 @@
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                                          # what tells the release (`span.py`)
     shown at: inference | orchestrator     # where a config stands that is more than its layout's root
-    backend: {key: "@backend", own: "vllm*"}      # read if it begins with vllm; `own`: a pattern of its own names
+    backend: {key: "@backend", also: [vllm_*]}    # read if it begins with vllm; `also`: patterns of its own names
     engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`)
     sampling: {PARAMETER: CLAUSES, ...}
     environment: {VARIABLE: CLAUSES, ...}

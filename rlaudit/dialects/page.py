@@ -38,8 +38,8 @@ def page_of(path: Path) -> str:
     parts[f"The {release.get('of')} that its releases bring"] = [
         f"  {first}: {other}" for first, other in release.get("carried", {}).items()
     ]
-    told = (release.get(kind) or () for kind in ("by keys", "runs with vllm", "by vllm"))
-    parts["What tells the release"] = [f"  {entry['because']}" for entries in told for entry in entries]
+    bounds = (release.get(kind) or () for kind in ("by keys", "runs with vllm", "by vllm"))
+    parts["What tells the release"] = [f"  {entry['because']}" for entries in bounds for entry in entries]
     parts["Conditions"] = [f"  {name}: {condition}" for name, condition in (declared.get("conditions") or {}).items()]
     shown = ["\n".join([title, *lines]) for title, lines in parts.items() if lines]
     return "\n\n".join([dialect.title, str(declared.get("about", "")), "\n".join(head), *shown])

@@ -204,6 +204,7 @@ def test_settings_are_not_read_through_a_link_that_leaves_the_work_tree(
 # Each may open what it names, and nothing that a config names.
 OPENERS = {
     "configs/source.py": "the one way to a file that another one names",
+    "configs/not_read.py": "its own table",
     "configs/framework_source/checkout.py": "direct_url.json of the environment of --python",
     "dialects/schema.py": "a dialect, of rlaudit or of --dialect",
     "dialects/spec.py": "a dialect, of rlaudit or of --dialect",

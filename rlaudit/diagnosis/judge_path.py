@@ -34,6 +34,7 @@ class Decided(Enum):
     SHIFTED = "sequences that lost a token"
     ONE_SHIFT = "one such sequence, which decides nothing alone"
     ORDINARY = "no farther than a healthy engine, evenly over the tokens"
+    FEW = "no clipping noticed, and surely little of it"
     USUAL = "farther than most healthy engines, and not than all"
     DISTANCE = "how far the engine is from the trainer"
 
@@ -92,6 +93,8 @@ def _by_distance(distance: Distance, attribution: Attribution, tokens: TokenEvid
     path = Layer.INFERENCE_PATH
     if distance.verdict is Verdict.MATCH or attribution.named_of(path) or attribution.leaning_of(path):
         return Decided.DISTANCE, distance.verdict
+    if distance.usual_at_most and _few_clipped(distance):
+        return Decided.FEW, Verdict.NOTHING_FOUND
     if distance.usual_at_most and not distance.settings.stated and even(tokens):
         if distance.ordinary:
             return Decided.ORDINARY, Verdict.NOTHING_FOUND
@@ -114,9 +117,13 @@ def even(tokens: TokenEvidence) -> bool:
 def consequence_verdict(distance: Distance, path: InferencePath) -> Verdict:
     """Judge the objective behind a path that passes: what it would feel of the distance.
 
-    What rounding does to a healthy engine is no mismatch of an objective that was not stated. Shares of which none was
-    noticed and that are surely small are nothing that was found, though it takes 300 prompts to call that a match.
+    What rounding does to a healthy engine is no mismatch of an objective that was not stated.
     """
+    nothing = _few_clipped(distance) or path.decided is Decided.ORDINARY
+    return Verdict.NOTHING_FOUND if nothing else distance.consequence.verdict
+
+
+def _few_clipped(distance: Distance) -> bool:
+    """Return whether no share is noticed and all are surely small: it takes 300 prompts to call that a match."""
     felt = distance.consequence
-    few = felt.verdict is Verdict.INCONCLUSIVE and not felt.noticed and felt.most <= LARGEST_CLIPPING
-    return Verdict.NOTHING_FOUND if few or path.decided is Decided.ORDINARY else felt.verdict
+    return felt.verdict is Verdict.INCONCLUSIVE and not felt.noticed and felt.most <= LARGEST_CLIPPING

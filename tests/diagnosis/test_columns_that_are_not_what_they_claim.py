@@ -19,6 +19,7 @@ from rlaudit.meaning.token_tests import ALPHA, TEMPERATURE_EFFECT
 from rlaudit.tokens.first_look import first_look
 
 FAST = CompareSettings(replicates=200)
+SIDES = ("rollout", "trainer")
 
 
 def compared(batch, temperature=1.0):
@@ -90,9 +91,20 @@ def test_a_floor_is_named_and_wrong_weights_are_not_taken_for_one(side, floored)
     assert "placed-logprobs" not in named(compared(wrong))
 
 
-def test_samples_whose_ids_have_gaps_are_no_fair_sample():
+def test_numbers_that_both_sides_have_are_named_if_the_list_beside_them_has_no_room():
+    honest = logged(noise=0.01, tops=True)
+    tool_T = (honest.position_T >= 10) & (honest.position_T < 16) & (honest.sequence_T % 2 == 0)
+    sides = {f"{side}_logprobs_T": np.where(tool_T, 0.0, getattr(honest, f"{side}_logprobs_T")) for side in SIDES}
+    assert named(compared(replace(honest, **sides))) == {"placed-logprobs"}
+    assert not named(compared(honest))
+
+
+@pytest.mark.parametrize("name", [int, "s{}".format, lambda number: f"run/{1000 + number}"])
+def test_samples_whose_ids_have_gaps_are_no_fair_sample(name):
     honest = drawn(prompts=24, samples=8)
-    kept = np.flatnonzero(honest.sample_names_S % 2 == 1)
+    numbers_S = honest.sample_names_S if name is int else np.arange(honest.sequences)
+    honest = replace(honest, sample_names_S=np.array([name(number) for number in numbers_S.tolist()]))
+    kept = np.arange(1, honest.sequences, 2)
     assert Broken.GAPS in compared(honest.take(kept)).evidence.siblings.broken
     assert Broken.GAPS not in compared(honest).evidence.siblings.broken
 

@@ -124,7 +124,7 @@ def _say(
     explained = _by_signature(named, attribution)
     provided = "" if semantic.passes else PROVIDED
     match path.decided:
-        case Decided.ORDINARY | Decided.USUAL | Decided.FEW:
+        case Decided.ORDINARY | Decided.USUAL | Decided.NONE_SEEN:
             return _by_rounding(path, distance, provided, evidence)
         case Decided.MEANING_FIRST:
             beneath = f"; under the meaning that fits: {attribution.because}" if path.corrected else ""
@@ -165,7 +165,7 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     usual = distance.usual
     assert usual is not None
     moved = _clipped(distance)
-    if path.decided is Decided.FEW:
+    if path.decided is Decided.NONE_SEEN:
         most = 100 * distance.consequence.most
         because = f"more than {most:.1f} % out of the clip range by the mismatch alone would have shown"
         step, falsifier = _settles(distance, "more tokens"), _falsifier(distance)

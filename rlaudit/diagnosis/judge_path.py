@@ -7,6 +7,7 @@ import numpy as np
 
 from rlaudit.attribution.attribute import ALPHA, Attribution
 from rlaudit.attribution.cause import Outcome, Signature
+from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.rounded_updates import updates_rounded_away
 from rlaudit.layers import Layer, Verdict
@@ -34,7 +35,7 @@ class Decided(Enum):
     SHIFTED = "sequences that lost a token"
     ONE_SHIFT = "one such sequence, which decides nothing alone"
     ORDINARY = "no farther than a healthy engine, evenly over the tokens"
-    FEW = "no clipping noticed, and surely little of it"
+    NONE_SEEN = "nothing was clipped where it is not known whether too much is"
     USUAL = "farther than most healthy engines, and not than all"
     DISTANCE = "how far the engine is from the trainer"
 
@@ -93,8 +94,8 @@ def _by_distance(distance: Distance, attribution: Attribution, tokens: TokenEvid
     path = Layer.INFERENCE_PATH
     if distance.verdict is Verdict.MATCH or attribution.named_of(path) or attribution.leaning_of(path):
         return Decided.DISTANCE, distance.verdict
-    if distance.usual_at_most and _few_clipped(distance):
-        return Decided.FEW, Verdict.NOTHING_FOUND
+    if distance.usual_at_most and _few_clipped(distance) and _none_seen(distance):
+        return Decided.NONE_SEEN, Verdict.NOTHING_FOUND
     if distance.usual_at_most and not distance.settings.stated and even(tokens):
         if distance.ordinary:
             return Decided.ORDINARY, Verdict.NOTHING_FOUND
@@ -127,3 +128,9 @@ def _few_clipped(distance: Distance) -> bool:
     """Return whether no share is noticed and all are surely small: it takes 300 prompts to call that a match."""
     felt = distance.consequence
     return felt.verdict is Verdict.INCONCLUSIVE and not felt.noticed and felt.most <= LARGEST_CLIPPING
+
+
+def _none_seen(distance: Distance) -> bool:
+    """Return whether no token or sequence was clipped, but of shares that are surely below what is noticeable."""
+    shares = distance.consequence.shares.values()
+    return all((share.high or 0.0) <= NOTICEABLE_CLIPPING or not share.value for share in shares)

@@ -161,7 +161,10 @@ def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
 
 
 def _gaps(batch: TokenBatch, group_S: Integers) -> bool:
-    """Return whether samples are numbered, within their group or group after group, with gaps in many groups."""
+    """Return whether samples are numbered, within their group or over the log, and many groups lack numbers between.
+
+    Numbers that other groups have are missing from none: requests of several prompts may be numbered in turn.
+    """
     number_S = _numbers(batch)
     _, group_S, size_G = np.unique(group_S, return_inverse=True, return_counts=True)
     if number_S is None or len(size_G) < FEWEST_GROUPS:
@@ -170,9 +173,10 @@ def _gaps(batch: TokenBatch, group_S: Integers) -> bool:
     np.minimum.at(first_G, group_S, number_S)
     np.maximum.at(last_G, group_S, number_S)
     if number_S.min() in (0, 1) and number_S.max() <= MOST_NUMBERS * size_G.max():
-        first_G = np.full(len(size_G), number_S.min())
-    span_G = last_G - first_G + 1
-    return bool(span_G.max() <= MOST_NUMBERS * size_G.max() and (span_G > size_G).mean() > GAPS_SHARE)
+        return bool((last_G - number_S.min() >= size_G).mean() > GAPS_SHARE)
+    span_G, numbers = last_G - first_G + 1, np.unique(number_S)
+    there_G = np.searchsorted(numbers, last_G, side="right") - np.searchsorted(numbers, first_G)
+    return bool(span_G.max() <= MOST_NUMBERS * size_G.max() and (span_G > there_G).mean() > GAPS_SHARE)
 
 
 def _numbers(batch: TokenBatch) -> Integers | None:

@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.from_siblings import SAME_STEP, Siblings, keeps_odds, nearer_each_other, smallest_of
+from rlaudit.meaning.from_siblings import SAME_STEP, SPOILED, Siblings, keeps_odds, nearer_each_other, smallest_of
 from rlaudit.meaning.limits import (
     LARGEST_MASS,
     LARGEST_MEAN_RATIO,
@@ -165,9 +165,17 @@ def _by_sharpness(figures: LoggedFigures) -> Kind | None:
     sharp, own = figures.sharp, figures.reported_step
     if sharp is None or not sharp.shows(TEMPERATURE_EFFECT, ALPHA):
         return None
-    if figures.recomputed:
+    if figures.recomputed and not _report_suspected(figures.siblings):
         return Kind.TRAINER
     return Kind.OFF_TRAINER if own is not None and own / sharp.inverse_step > THEIRS else Kind.HIDDEN_SAMPLING
+
+
+def _report_suspected(siblings: Siblings | None) -> bool:
+    """Return whether samples of one prompt contradict a report that would be of what the tokens were drawn from."""
+    if siblings is None or not siblings.whole:
+        return False
+    step = siblings.report.step
+    return suspicious(step.value, error_of(step), siblings.report.prompts, TEMPERATURE_EFFECT)
 
 
 def _too_high(figures: LoggedFigures) -> bool:
@@ -286,7 +294,8 @@ def _off_unnamed(figures: LoggedFigures) -> tuple[str, ...]:
             off.append("the sharpness of the tokens")
     if first is not None and suspicious(first.value, error_of(first), figures.prompts, GREEDY_EFFECT):
         off.append("the share of first choices")
-    if siblings is not None and siblings.whole:
+    # A choice among samples sharpens them, which is a reason to name nothing, and none to find nothing.
+    if siblings is not None and not SPOILED & set(siblings.broken) - {Broken.GAPS}:
         steps = [side.step for side in siblings.sides.values() if side.step.value > 0 or not siblings.broken]
         units = siblings.report.prompts
         if any(suspicious(step.value, error_of(step), units, TEMPERATURE_EFFECT) for step in steps):

@@ -54,7 +54,7 @@ class Side(StrEnum):
     TRAINER = "the trainer"
 
 
-_SPOILED = frozenset(
+SPOILED = frozenset(
     {Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN, Broken.WITHOUT_ENDS, Broken.GAPS}
 )
 
@@ -82,7 +82,7 @@ class Siblings:
     @property
     def whole(self) -> bool:
         """Whether they show anything."""
-        return not _SPOILED & set(self.broken)
+        return not SPOILED & set(self.broken)
 
     def off(self, side: Agreement | None) -> bool:
         """Return whether the tokens were surely not drawn from this side's distribution."""

@@ -109,6 +109,20 @@ def test_samples_whose_ids_have_gaps_are_no_fair_sample(name):
     assert Broken.GAPS not in compared(honest).evidence.siblings.broken
 
 
+def test_numbers_that_samples_of_other_prompts_have_are_no_gaps():
+    honest = drawn(prompts=24, samples=8)
+    in_turn_S = np.arange(honest.sequences).reshape(12, 8, 2).transpose(0, 2, 1).ravel()
+    names_S = np.array([f"request-{number}" for number in in_turn_S.tolist()])
+    assert Broken.GAPS not in compared(replace(honest, sample_names_S=names_S)).evidence.siblings.broken
+
+
+def test_samples_that_are_too_sharp_and_have_gaps_are_neither_named_nor_let_pass():
+    sharper = drawn(prompts=48, samples=16, power=1.7)
+    found = compared(sharper.take(np.arange(1, sharper.sequences, 2)))
+    assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    assert not named(found)
+
+
 def test_a_choice_among_samples_is_said_to_look_like_a_hidden_temperature():
     hidden = compared(drawn(prompts=48, samples=8, power=1.7))
     assert hidden.verdicts[0] is Verdict.MISMATCH

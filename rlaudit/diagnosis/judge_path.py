@@ -94,13 +94,13 @@ def _by_distance(distance: Distance, attribution: Attribution, tokens: TokenEvid
     path = Layer.INFERENCE_PATH
     if distance.verdict is Verdict.MATCH or attribution.named_of(path) or attribution.leaning_of(path):
         return Decided.DISTANCE, distance.verdict
-    if distance.usual_at_most and _few_clipped(distance) and _none_seen(distance):
-        return Decided.NONE_SEEN, Verdict.NOTHING_FOUND
     if distance.usual_at_most and not distance.settings.stated and even(tokens):
         if distance.ordinary:
             return Decided.ORDINARY, Verdict.NOTHING_FOUND
         if distance.verdict is Verdict.MISMATCH:
             return Decided.USUAL, Verdict.INCONCLUSIVE
+    if distance.usual_at_most and _few_clipped(distance) and _none_seen(distance):
+        return Decided.NONE_SEEN, Verdict.NOTHING_FOUND
     return Decided.DISTANCE, distance.verdict
 
 

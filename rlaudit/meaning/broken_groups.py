@@ -181,9 +181,9 @@ def _gaps(batch: TokenBatch, group_S: Integers) -> bool:
 
 def _numbers(batch: TokenBatch) -> Integers | None:
     """Return (S,) the number of each sample: its name, or what this ends in; None if some end in none."""
-    numbers = [re.search(r"\d{1,18}$", str(name)) for name in batch.sample_names_S.tolist()]
-    found = [int(number.group()) for number in numbers if number is not None]
-    return np.array(found, dtype=np.int64) if found and len(found) == len(numbers) else None
+    endings = [re.search(r"\d{1,18}$", str(name)) for name in batch.sample_names_S.tolist()]
+    numbers = [int(ending.group()) for ending in endings if ending is not None]
+    return np.array(numbers, dtype=np.int64) if numbers and len(numbers) == len(endings) else None
 
 
 def _choices(batch: TokenBatch, group_S: Integers) -> dict[Broken, bool]:

@@ -186,7 +186,7 @@ def _too_high(figures: LoggedFigures) -> bool:
 def misreported(requested: Semantics, sharper: bool, left_out: bool = False) -> Kind:
     """Name a report that is not of what the tokens were drawn from: raw, if the request moves raw logprobs that way.
 
-    left_out: whether the trainer has what makes tokens sharper, so that it is in force whatever was requested.
+    left_out: whether the mean ratio is above 1, as if the trainer had a temperature that the report leaves out.
     """
     sharpens = requested.temperature < 1.0 or requested.filtered or left_out
     flattens = requested.temperature > 1.0 or requested.penalised

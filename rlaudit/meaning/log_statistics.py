@@ -59,9 +59,9 @@ def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
 def reported_step(evidence: TokenEvidence) -> float | None:
     """Return how far the report's 1/T is from the trainer's, relative, by the trainer's entropies; None without them.
 
-    Around the trainer log r = log t + step (log t + H): the slope of report - trainer on log t + H. To first order it
-    equals `sharpness` of tokens that were drawn from what is reported, whatever sets the two sides apart, since both
-    are the covariance of log r - log t with log t; of tokens that were not, it says nothing.
+    It is the slope of log r - log t (report, trainer) on log t + H. Tokens that were drawn from the report have the
+    same `sharpness`, to first order and for any difference of r and t: both are the covariance of log r - log t with
+    log t. Tokens that were drawn from something else do not.
     """
     entropy_T = evidence.columns.get("trainer_entropy")
     if entropy_T is None or not np.isfinite(entropy_T).all():

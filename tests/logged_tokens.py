@@ -25,14 +25,18 @@ def logged(
     entropy=True,
     tops=False,
     trainer_tops=False,
+    sampler_at=None,
 ):
-    """Tokens sampled at `temperature` through `top_p`; reported at another temperature, or scored at another one."""
+    """Tokens sampled at `temperature` through `top_p`; reported at another temperature, or scored at another one.
+
+    sampler_at: a temperature that neither side knows.
+    """
     rng = np.random.default_rng(seed)
     sequences = prompts * samples
     tokens = sequences * length
     logits = rng.normal(0, 2.5, (tokens, VOCABULARY))
     engine = softmax((logits + noise * rng.normal(size=logits.shape)) / temperature)
-    sampled_from = engine
+    sampled_from = engine if sampler_at is None else softmax(np.log(engine) / sampler_at)
     if top_p < 1:
         order = np.argsort(-engine, axis=1)
         ranked = np.take_along_axis(engine, order, axis=1)

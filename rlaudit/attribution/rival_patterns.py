@@ -37,10 +37,16 @@ SURE = 5e-3
 
 
 def errs_by_token(evidence: TokenEvidence) -> bool:
-    """Return whether a token id errs the same way in all prompts."""
+    """Return whether a token id errs the same way in all prompts, more than all tokens do.
+
+    What all tokens have in common is of no token: a normaliser, as between a base model and what was trained from it.
+    """
     if evidence.missing(("token_id",)):
         return False
-    by_token, z = in_common(*standard_errors(evidence), evidence)
+    error_T, usable_T = standard_errors(evidence)
+    if not usable_T.any():
+        return False
+    by_token, z = in_common(np.where(usable_T, error_T - error_T[usable_T].mean(), 0.0), usable_T, evidence)
     return by_token > MOST_IN_COMMON and z > SURELY_ALIKE
 
 

@@ -2,7 +2,8 @@
 
 Agent loops append the tokens of a tool with a logprob of 0 (verl's `response_logprobs += [0.0] * len(response_ids)`),
 padding and forced tokens have 0 as well, and a clip leaves its bound. A log without a loss mask counts them all.
-Covered: tokens more than a nat apart, half of which have exactly one number on one side. Told from another tokenisation
+Covered: tokens more than a nat apart, half of which have exactly one number on one side; tokens with one number that
+the list of most probable tokens beside them leaves no room for. Told from another tokenisation
 and from filters, under which a token that was kept alone has 0, by that number and by its distance.
 Not covered: near-greedy sampling, which reports 0 by itself, and numbers that are put in with noise.
 Source: verl's agent loops, which give such tokens a response_mask of 0.
@@ -28,6 +29,8 @@ SHARE_BY_CHANCE = 0.1
 # Of log(p + c), where p is below c / e; and of the tokens there, so many are held by it.
 ABOVE_A_FLOOR = 0.35
 LEAST_SHARE_AT_A_FLOOR = 0.9
+# Of two probabilities of one distribution, but for rounding.
+OVERFULL = 1.05
 # Below this temperature a sampled token's processed logprob is often 0 in float32.
 NEARLY_GREEDY = 0.3
 
@@ -43,6 +46,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     floored = max((_floored(evidence, side) for side in ("rollout", "trainer")), key=lambda bound: bound.effect)
     if floored.large:
         return floored
+    unlisted = _beside_its_list(evidence)
+    if unlisted is not None and unlisted.large:
+        return unlisted
     if evidence.alignment is None:
         return NotTested("alignment was not looked at")
     far = evidence.alignment.far.tokens
@@ -76,6 +82,36 @@ def _floored(evidence: TokenEvidence, side: str) -> Signature:
         f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that the "
         f"other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a bound, as of a clip or "
         f"log(p + {math.exp(floor):.1g}); log it without",
+    )
+
+
+def _beside_its_list(evidence: TokenEvidence) -> Signature | None:
+    """Return the share with one number among tokens whose list has no room for them; None without lists.
+
+    The probabilities of a token and of the first choice of its list, if that is another token, sum to 1 at most. This
+    shows numbers that both sides have.
+    """
+    if evidence.missing(("rollout_top_ids", "rollout_top_logprobs", "token_id")):
+        return None
+    ids_TK, logprobs_TK = evidence.tops["rollout_top_ids"], evidence.tops["rollout_top_logprobs"]
+    if not logprobs_TK.shape[1]:
+        return None
+    rows, best_T = np.arange(evidence.tokens), np.argmax(logprobs_TK, axis=1)
+    sum_T = np.exp(evidence.rollout_logprobs_T) + np.exp(logprobs_TK[rows, best_T])
+    overfull_T = (ids_TK[rows, best_T] != evidence.token_id_T) & (sum_T > OVERFULL)
+    if not overfull_T.any():
+        return None
+    numbers, counts = np.unique(evidence.rollout_logprobs_T[overfull_T], return_counts=True)
+    number, count, total = float(numbers[counts.argmax()]), int(counts.max()), int(overfull_T.sum())
+    of_it_T = overfull_T & (evidence.rollout_logprobs_T == number)
+    return _share(
+        count,
+        total,
+        len(np.unique(evidence.sequence_T[of_it_T])),
+        LEAST_SHARE_OF_FAR,
+        "tokens without room in their list",
+        f"{count} of the {total} tokens whose probability and that of another first choice exceed 1 have the rollout "
+        f"logprob {number:g}: it was put in, as for the tokens of a tool, a template or padding",
     )
 
 

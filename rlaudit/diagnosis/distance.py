@@ -131,9 +131,9 @@ class Distance:
 
     @property
     def ordinary(self) -> bool:
-        """Whether it is surely no farther than a healthy engine in the usual dtype, and nothing better is known."""
-        known = self.usual is not None and self.k3.high is not None and self.k3.reliable
-        return known and self.yardstick is Yardstick.CONSEQUENCE and (self.k3.high or 0.0) <= ORDINARY
+        """Whether it is as far as a healthy engine, surely no farther than is usual, and nothing better is known."""
+        known = self.k3.value is not None and self.k3.reliable and self.yardstick is Yardstick.CONSEQUENCE
+        return known and (self.k3.value or 0.0) <= ORDINARY and _within(self.k3, self.usual)
 
     @property
     def usual_at_most(self) -> bool:

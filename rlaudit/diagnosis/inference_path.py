@@ -124,7 +124,7 @@ def _say(
     explained = _by_signature(named, attribution)
     provided = "" if semantic.passes else PROVIDED
     match path.decided:
-        case Decided.ORDINARY | Decided.USUAL:
+        case Decided.ORDINARY | Decided.USUAL | Decided.NONE_SEEN:
             return _by_rounding(path, distance, provided, evidence)
         case Decided.MEANING_FIRST:
             beneath = f"; under the meaning that fits: {attribution.because}" if path.corrected else ""
@@ -161,11 +161,15 @@ def _say(
 
 
 def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidence: tuple[str, ...]) -> Judgement:
-    """Say that rounding may have made it, of an ordinary size or of one that is usual for some engines."""
+    """Say that rounding may have made it: next to nothing, of an ordinary size, or of one that some engines show."""
     usual = distance.usual
     assert usual is not None
     moved = _clipped(distance)
-    if path.decided is Decided.ORDINARY:
+    if path.decided is Decided.NONE_SEEN:
+        most = 100 * distance.consequence.most
+        because = f"more than {most:.1f} % out of the clip range by the mismatch alone would have shown"
+        step, falsifier = _settles(distance, "more tokens"), _falsifier(distance)
+    elif path.decided is Decided.ORDINARY:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {usual.dtype} engine (up to "
             f"{ORDINARY:g}), and no cause shows. Rounding moves {moved}, which is no fault of the engine"

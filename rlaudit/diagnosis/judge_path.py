@@ -7,6 +7,7 @@ import numpy as np
 
 from rlaudit.attribution.attribute import ALPHA, Attribution
 from rlaudit.attribution.cause import Outcome, Signature
+from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.rounded_updates import updates_rounded_away
 from rlaudit.layers import Layer, Verdict
@@ -34,6 +35,7 @@ class Decided(Enum):
     SHIFTED = "sequences that lost a token"
     ONE_SHIFT = "one such sequence, which decides nothing alone"
     ORDINARY = "no farther than a healthy engine, evenly over the tokens"
+    NONE_SEEN = "nothing was clipped where it is not known whether too much is"
     USUAL = "farther than most healthy engines, and not than all"
     DISTANCE = "how far the engine is from the trainer"
 
@@ -97,6 +99,8 @@ def _by_distance(distance: Distance, attribution: Attribution, tokens: TokenEvid
             return Decided.ORDINARY, Verdict.NOTHING_FOUND
         if distance.verdict is Verdict.MISMATCH:
             return Decided.USUAL, Verdict.INCONCLUSIVE
+    if distance.usual_at_most and _few_clipped(distance) and _none_seen(distance):
+        return Decided.NONE_SEEN, Verdict.NOTHING_FOUND
     return Decided.DISTANCE, distance.verdict
 
 
@@ -114,9 +118,19 @@ def even(tokens: TokenEvidence) -> bool:
 def consequence_verdict(distance: Distance, path: InferencePath) -> Verdict:
     """Judge the objective behind a path that passes: what it would feel of the distance.
 
-    What rounding does to a healthy engine is no mismatch of an objective that was not stated. Shares of which none was
-    noticed and that are surely small are nothing that was found, though it takes 300 prompts to call that a match.
+    What rounding does to a healthy engine is no mismatch of an objective that was not stated.
     """
+    nothing = _few_clipped(distance) or path.decided is Decided.ORDINARY
+    return Verdict.NOTHING_FOUND if nothing else distance.consequence.verdict
+
+
+def _few_clipped(distance: Distance) -> bool:
+    """Return whether no share is noticed and all are surely small: it takes 300 prompts to call that a match."""
     felt = distance.consequence
-    few = felt.verdict is Verdict.INCONCLUSIVE and not felt.noticed and felt.most <= LARGEST_CLIPPING
-    return Verdict.NOTHING_FOUND if few or path.decided is Decided.ORDINARY else felt.verdict
+    return felt.verdict is Verdict.INCONCLUSIVE and not felt.noticed and felt.most <= LARGEST_CLIPPING
+
+
+def _none_seen(distance: Distance) -> bool:
+    """Return whether no token or sequence was clipped, but of shares that are surely below what is noticeable."""
+    shares = distance.consequence.shares.values()
+    return all((share.high or 0.0) <= NOTICEABLE_CLIPPING or not share.value for share in shares)

@@ -9,6 +9,7 @@ weights updated in flight where no version was logged, whose small changes pull 
 reported.
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -160,17 +161,29 @@ def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
 
 
 def _gaps(batch: TokenBatch, group_S: Integers) -> bool:
-    """Return whether samples are numbered within their group, and numbers in between are missing from many groups."""
-    names = batch.sample_names_S
-    if names.dtype.kind not in "iu" and not all(isinstance(name, int) for name in names.tolist()):
-        return False
-    number_S = np.asarray(names, dtype=np.int64)
+    """Return whether samples are numbered, within their group or over the log, and many groups lack numbers between.
+
+    Numbers that other groups have are missing from none: requests of several prompts may be numbered in turn.
+    """
+    number_S = _numbers(batch)
     _, group_S, size_G = np.unique(group_S, return_inverse=True, return_counts=True)
-    if len(size_G) < FEWEST_GROUPS or number_S.min() not in (0, 1) or number_S.max() > MOST_NUMBERS * size_G.max():
+    if number_S is None or len(size_G) < FEWEST_GROUPS:
         return False
-    highest_G = np.zeros(len(size_G), dtype=np.int64)
-    np.maximum.at(highest_G, group_S, number_S - number_S.min())
-    return bool((highest_G >= size_G).mean() > GAPS_SHARE)
+    first_G, last_G = np.full(len(size_G), number_S.max()), np.zeros(len(size_G), dtype=np.int64)
+    np.minimum.at(first_G, group_S, number_S)
+    np.maximum.at(last_G, group_S, number_S)
+    if number_S.min() in (0, 1) and number_S.max() <= MOST_NUMBERS * size_G.max():
+        return bool((last_G - number_S.min() >= size_G).mean() > GAPS_SHARE)
+    span_G, numbers = last_G - first_G + 1, np.unique(number_S)
+    there_G = np.searchsorted(numbers, last_G, side="right") - np.searchsorted(numbers, first_G)
+    return bool(span_G.max() <= MOST_NUMBERS * size_G.max() and (span_G > there_G).mean() > GAPS_SHARE)
+
+
+def _numbers(batch: TokenBatch) -> Integers | None:
+    """Return (S,) the number of each sample: its name, or what this ends in; None if some end in none."""
+    endings = [re.search(r"\d{1,18}$", str(name)) for name in batch.sample_names_S.tolist()]
+    numbers = [int(ending.group()) for ending in endings if ending is not None]
+    return np.array(numbers, dtype=np.int64) if numbers and len(numbers) == len(endings) else None
 
 
 def _choices(batch: TokenBatch, group_S: Integers) -> dict[Broken, bool]:

@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.from_siblings import SAME_STEP, Siblings, keeps_odds, smallest_of
+from rlaudit.meaning.from_siblings import SAME_STEP, SPOILED, Siblings, keeps_odds, nearer_each_other, smallest_of
 from rlaudit.meaning.limits import (
     LARGEST_MASS,
     LARGEST_MEAN_RATIO,
@@ -44,6 +44,7 @@ from rlaudit.meaning.log_statistics import (
     constant_shift,
     first_choice_excess,
     one_sidedness,
+    reported_step,
     sharpness_of,
     temperature_ratio,
 )
@@ -53,6 +54,8 @@ from rlaudit.meaning.token_tests import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT,
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 
+# Of the sharpness of the tokens: a report that has more of it is theirs, one that has less is the trainer's.
+THEIRS = 0.5
 # What takes the trainer's entropies or samples of one prompt to see.
 BOTH_SIDES = "whether both sides leave out a temperature or a filter that the sampler applied"
 # What samples of one prompt do not show, who rank only what was drawn.
@@ -84,6 +87,8 @@ def meaning_of_logs(
         ratio=ratio,
         first_choices=first,
         sharp=sharp,
+        reported_step=reported_step(evidence),
+        apart=evidence.k2,
         temperature=temperature_ratio(evidence),
         shift=constant_shift(evidence),
         one_sided=one_sidedness(evidence),
@@ -134,41 +139,73 @@ def _mismatch(figures: LoggedFigures, requested: Semantics, shifted: bool) -> Ki
     First a report that the engine's own tokens rule out, no matter what the trainer says; then a bias of all three;
     then tokens that the trainer's distribution does not fit.
     """
-    first, sharp, ratio = figures.first_choices, figures.sharp, figures.ratio
-    if not shifted and first is not None and first.shows(GREEDY_EFFECT):
-        return misreported(requested, sharper=first.value > 0)
-    if not shifted and figures.siblings is not None:
-        kind = _by_siblings(figures.siblings, figures, requested)
-        if kind is not None:
-            return kind
+    ratio = figures.ratio
+    kind = None if shifted else _by_first_choices(figures, requested) or _by_siblings(figures, requested)
+    if kind is not None:
+        return kind
     if ratio is not None and _off(ratio):
         # Prompts that are too few to show it are too few to show anything else.
         if not _surprising(ratio):
             return Kind.FEW_BIASED
         return Kind.UNEXPLAINED_BIAS if figures.shift is None else Kind.UNEXPLAINED_SHIFT
-    if sharp is not None and sharp.shows(TEMPERATURE_EFFECT, ALPHA):
-        # A report as far from the trainer as the tokens are is theirs: the mean ratio above does not leave 1.
-        return Kind.TRAINER if figures.recomputed else Kind.HIDDEN_SAMPLING
-    return None
+    return _by_sharpness(figures)
 
 
-def misreported(requested: Semantics, sharper: bool) -> Kind:
-    """Name a report that is not of what the tokens were drawn from: raw, if the request moves raw logprobs that way."""
-    sharpens = requested.temperature < 1.0 or requested.filtered
+def _by_first_choices(figures: LoggedFigures, requested: Semantics) -> Kind | None:
+    first = figures.first_choices
+    if first is None or not first.shows(GREEDY_EFFECT):
+        return None
+    if nearer_each_other(figures.apart, first.value):
+        return Kind.HIDDEN_SAMPLING
+    return misreported(requested, sharper=first.value > 0, left_out=_too_high(figures))
+
+
+def _by_sharpness(figures: LoggedFigures) -> Kind | None:
+    """Return who differs if tokens are not as sharp as the trainer believes: the mean ratio does not leave 1."""
+    sharp, own = figures.sharp, figures.reported_step
+    if sharp is None or not sharp.shows(TEMPERATURE_EFFECT, ALPHA):
+        return None
+    if figures.recomputed and not _report_suspected(figures.siblings):
+        return Kind.TRAINER
+    return Kind.OFF_TRAINER if own is not None and own / sharp.inverse_step > THEIRS else Kind.HIDDEN_SAMPLING
+
+
+def _report_suspected(siblings: Siblings | None) -> bool:
+    """Return whether samples of one prompt contradict a report that would be of what the tokens were drawn from."""
+    if siblings is None or not siblings.whole:
+        return False
+    step = siblings.report.step
+    return suspicious(step.value, error_of(step), siblings.report.prompts, TEMPERATURE_EFFECT)
+
+
+def _too_high(figures: LoggedFigures) -> bool:
+    """Return whether the mean ratio is surely above 1: the report leaves out what the trainer computes."""
+    return figures.ratio is not None and (figures.ratio.low or 0.0) > MEAN_RATIO_EFFECT
+
+
+def misreported(requested: Semantics, sharper: bool, left_out: bool = False) -> Kind:
+    """Name a report that is not of what the tokens were drawn from: raw, if the request moves raw logprobs that way.
+
+    left_out: whether the mean ratio is above 1, as if the trainer had a temperature that the report leaves out.
+    """
+    sharpens = requested.temperature < 1.0 or requested.filtered or left_out
     flattens = requested.temperature > 1.0 or requested.penalised
     return Kind.RAW_REPORT if (sharpens if sharper else flattens) else Kind.OTHER_REPORT
 
 
-def _by_siblings(siblings: Siblings, figures: LoggedFigures, requested: Semantics) -> Kind | None:
+def _by_siblings(figures: LoggedFigures, requested: Semantics) -> Kind | None:
     """Return which of the three differs, by samples of one prompt; None if they show none."""
+    siblings = figures.siblings
+    if siblings is None:
+        return None
     report, trainer, trained = siblings.report, siblings.trainer, figures.ratio is not None
     # The trainer's probabilities may not add up to 1 if its logprobs are the rollout's plus one number.
     masses = figures.shift is None
     if siblings.off(report):
-        as_far = masses and siblings.off(trainer) and siblings.alike if trained else requested == RAW
+        as_far = masses and siblings.alike if trained else requested == RAW
         if as_far:
             return Kind.HIDDEN_FILTER if keeps_odds(report) else Kind.HIDDEN_SAMPLING
-        return misreported(requested, sharper=report.step.value > 0)
+        return misreported(requested, sharper=report.step.value > 0, left_out=_too_high(figures))
     if not (masses and siblings.off(trainer)):
         return None
     return Kind.TRAINER if figures.recomputed else Kind.OFF_TRAINER
@@ -257,7 +294,8 @@ def _off_unnamed(figures: LoggedFigures) -> tuple[str, ...]:
             off.append("the sharpness of the tokens")
     if first is not None and suspicious(first.value, error_of(first), figures.prompts, GREEDY_EFFECT):
         off.append("the share of first choices")
-    if siblings is not None and siblings.whole:
+    # A choice among samples sharpens them, which is a reason to name nothing, and none to find nothing.
+    if siblings is not None and not SPOILED & set(siblings.broken) - {Broken.GAPS}:
         steps = [side.step for side in siblings.sides.values() if side.step.value > 0 or not siblings.broken]
         units = siblings.report.prompts
         if any(suspicious(step.value, error_of(step), units, TEMPERATURE_EFFECT) for step in steps):

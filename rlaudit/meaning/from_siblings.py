@@ -54,7 +54,7 @@ class Side(StrEnum):
     TRAINER = "the trainer"
 
 
-_SPOILED = frozenset(
+SPOILED = frozenset(
     {Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN, Broken.WITHOUT_ENDS, Broken.GAPS}
 )
 
@@ -70,6 +70,8 @@ class Siblings:
     broken: tuple[Broken, ...]
     # How many prompts hold copies, if not all do.
     left_out: int = 0
+    # Half the mean squared log ratio of the draws, nats; None without a trainer.
+    apart: float | None = None
 
     @property
     def sides(self) -> dict[Side, Agreement]:
@@ -80,7 +82,7 @@ class Siblings:
     @property
     def whole(self) -> bool:
         """Whether they show anything."""
-        return not _SPOILED & set(self.broken)
+        return not SPOILED & set(self.broken)
 
     def off(self, side: Agreement | None) -> bool:
         """Return whether the tokens were surely not drawn from this side's distribution."""
@@ -107,7 +109,21 @@ class Siblings:
         """Whether the tokens lie as far from the one side as from the other."""
         if self.trainer is None:
             return False
+        if self.apart is not None and nearer_each_other(self.apart, self.report.excess.value):
+            return True
+        if not self.off(self.trainer):
+            return False
         return self.report.step.low <= self.trainer.step.high and self.trainer.step.low <= self.report.step.high
+
+
+def nearer_each_other(apart: float, deviation: float) -> bool:
+    """Return whether two sides are too near each other for the one to be off and the other not.
+
+    apart: half the mean squared log ratio, nats. deviation: of the share of draws with a property, from what the one
+    side says. By Pinsker's inequality what tokens were drawn from is at least 2 deviation^2 nats away from that side;
+    half of it is a margin for estimates.
+    """
+    return apart < deviation**2
 
 
 def siblings_of(groups: tuple[TokenBatch, Integers] | None, ends_missing: float = 0.0) -> Siblings | None:
@@ -125,10 +141,16 @@ def siblings_of(groups: tuple[TokenBatch, Integers] | None, ends_missing: float 
     )
     if report is None:
         return None
-    siblings = Siblings(report, trainer, wrong, int(copied_P.sum()))
+    siblings = Siblings(report, trainer, wrong, int(copied_P.sum()), _apart(draws))
     if ends_missing and not _off_without_ends(siblings, draws, ends_missing):
         return replace(siblings, broken=(*wrong, Broken.WITHOUT_ENDS))
     return siblings
+
+
+def _apart(draws: SharedDraws) -> float | None:
+    log_ratio_N = draws.trainer_logprobs_N - draws.rollout_logprobs_N
+    log_ratio_N = log_ratio_N[np.isfinite(log_ratio_N)]
+    return 0.5 * float(np.square(log_ratio_N).mean()) if log_ratio_N.size else None
 
 
 def _off_without_ends(siblings: Siblings, draws: SharedDraws, ends_missing: float) -> bool:

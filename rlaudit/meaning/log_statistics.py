@@ -56,6 +56,21 @@ def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
     return None if any(off) else max(plain, others, key=lambda side: abs(side.inverse_step))
 
 
+def reported_step(evidence: TokenEvidence) -> float | None:
+    """Return how far the report's 1/T is from the trainer's, relative, by the trainer's entropies; None without them.
+
+    It is the slope of log r - log t (report, trainer) on log t + H. Tokens that were drawn from the report have the
+    same `sharpness`, to first order and for any difference of r and t: both are the covariance of log r - log t with
+    log t. Tokens that were drawn from something else do not.
+    """
+    entropy_T = evidence.columns.get("trainer_entropy")
+    if entropy_T is None or not np.isfinite(entropy_T).all():
+        return None
+    score_T = evidence.trainer_logprobs_T + entropy_T
+    squares = float(np.square(score_T).sum())
+    return -float((evidence.log_ratio_T * score_T).sum()) / squares if squares > 0 else None
+
+
 @once
 def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
     """Report against sample: share of tokens that are the reported first choice, less the mass reported for it.

@@ -15,6 +15,7 @@ which uses samples of one prompt as well (`from_siblings.py`). Each gathers what
 decides in one place. `words.py` puts the result into sentences, and nothing reads these back.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -167,6 +168,10 @@ class LoggedFigures:
     siblings: Siblings | None = None
     # Whether the log ratio has the shape of another temperature or mask.
     recomputed: bool = False
+    # Relative change of 1/T from the trainer to the report, by the trainer's entropies.
+    reported_step: float | None = None
+    # Half the mean squared log ratio, nats; of rollouts alone no first choice is looked at.
+    apart: float = math.inf
     # What would have been shown.
     limits: Limits = field(default_factory=Limits)
     # What is off although nothing is named, by name.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats, Integers
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.statistics.resample import REACH, cluster_sums, sums_left
+from rlaudit.statistics.resample import REACH, REACH_TO_ONE_SIDE, cluster_sums, sums_left
 
 # Half a step of a float32 just below 1: a smaller 1 - p is rounding, and the variance it stands for would be nothing's.
 LEAST_ROOM = 2.0**-25
@@ -51,8 +51,11 @@ class Sharpness:
     clusters: int = 0
 
     def within(self, most: float) -> bool:
-        """Return whether its 95 % interval leaves only smaller relative changes of 1/T open, and what noise does."""
-        reach = REACH * self.error
+        """Return whether only smaller relative changes of 1/T, and what noise does, are left open.
+
+        Two tests to one side each, of 5 % (Schuirmann 1987): a change just as large would have been seen in 95 of 100.
+        """
+        reach = REACH_TO_ONE_SIDE * self.error
         return -most - self.noise / 2.0 <= self.inverse_step - reach and self.inverse_step + reach <= most
 
     def shows(self, least: float, alpha: float) -> bool:

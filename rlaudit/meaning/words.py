@@ -258,7 +258,8 @@ def _p_value(ln_p: float) -> str:
 
 def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
     first, siblings = figures.first_choices, figures.siblings
-    if meaning.kind.misreports and first is not None and first.shows(GREEDY_EFFECT):
+    by_first = meaning.kind.misreports or meaning.kind is Kind.HIDDEN_SAMPLING
+    if by_first and first is not None and first.shows(GREEDY_EFFECT):
         return _mismatch_in_first_choices(meaning, first)
     if siblings is not None and siblings.off_a_side and meaning.kind in CAUSES:
         return mismatch_in_siblings(meaning.kind, siblings)
@@ -283,14 +284,16 @@ def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             assert figures.sharp is not None
             step = figures.sharp.inverse_step
             cause, following = CAUSES[meaning.kind]
+            hidden = meaning.kind is Kind.HIDDEN_SAMPLING
+            whose = "the sampler has another one, or a filter" if hidden else "the report says so too"
             return Conclusion(
                 cause,
                 f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as if sampled at "
-                f"{1 / max(0.1, 1 + step):.2f} times its temperature: the sampler has another one, or a filter",
+                f"{1 / max(0.1, 1 + step):.2f} times its temperature: {whose}",
                 "tokens sampled with every parameter written out (generation_config=vllm) show the same",
-                following
-                if meaning.kind is Kind.TRAINER
-                else "score a sample with --score MODEL: its support tests tell temperature and filters apart",
+                "score a sample with --score MODEL: its support tests tell temperature and filters apart"
+                if hidden
+                else following,
             )
 
 
@@ -405,14 +408,19 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
 
 
 def _mismatch_in_first_choices(meaning: Meaning, excess: Estimate) -> Conclusion:
-    raw = meaning.kind is Kind.RAW_REPORT
+    cause, step = CAUSES[meaning.kind]
+    and_this = {
+        Kind.RAW_REPORT: f", as with raw logprobs of tokens sampled at {meaning.requested.name}"
+        if meaning.requested != RAW
+        else ", and the mean ratio is above 1, as if a temperature were left out that the trainer has",
+        Kind.HIDDEN_SAMPLING: ", and the trainer is too near the report to know better",
+    }.get(meaning.kind, "")
     return Conclusion(
-        "raw-logprobs" if raw else CAUSES[Kind.OTHER_REPORT][0],
+        cause,
         f"tokens are {'sharper' if excess.value > 0 else 'flatter'} than the engine reports: the first choice is "
-        f"sampled {more_often(excess)} than reported"
-        + (f", as with raw logprobs of tokens sampled at {meaning.requested.name}" if raw else ""),
+        f"sampled {more_often(excess)} than reported{and_this}",
         "tokens with processed logprobs show the same share of first choices",
-        "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
+        step,
     )
 
 

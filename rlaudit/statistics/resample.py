@@ -37,6 +37,8 @@ REPLICATES = 2000
 LEVEL = 0.95
 # Standard errors that an interval of that level reaches to either side of a normal variable.
 REACH = 1.96
+# Standard errors beyond which it lies to one side with 5 %.
+REACH_TO_ONE_SIDE = 1.645
 # With fewer an interval is given and called unreliable: coverage falls below nine in ten (table in `interval.py`).
 FEWEST_SEQUENCES = 32
 FEWEST_CLUSTERS = 16

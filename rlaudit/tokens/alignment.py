@@ -333,7 +333,8 @@ def _judge(
     first = real[0].first
     at_a_resume = _at_a_resume(batch, sequence, first)
     lags = {stretch.lag for stretch in real}
-    if _whole(path, real):
+    fits_before = _fits_before(batch, sequence, real[0])
+    if _whole(path, real) and fits_before:
         kind = Misalignment.OFF_BY_ONE
     elif lags in ({1}, {-1}) and at_a_resume is not False:
         kind = Misalignment.TOKEN_DROPPED
@@ -342,7 +343,7 @@ def _judge(
     else:
         kind = Misalignment.RETOKENISED
     lag = real[0].lag
-    may_be_whole = kind is not Misalignment.OFF_BY_ONE and len(lags) == 1 and _fits_before(batch, sequence, real[0])
+    may_be_whole = kind is not Misalignment.OFF_BY_ONE and len(lags) == 1 and fits_before
     return MisalignedSequence(sequence, batch.name_of(sequence), kind, first, lag, at_a_resume, may_be_whole)
 
 

@@ -61,6 +61,8 @@ DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
 MAGIC = b"PAR1"
 ROWS = 1 << 18
 LONGEST_SEQUENCE = 64 * ROWS
+# Of a row group that is searched for causes, however long they are.
+FEWEST_SEQUENCES = 256
 
 
 def columns_of(path: Path) -> list[str] | None:
@@ -137,7 +139,7 @@ def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iter
             continue
         silent = Faults()
         if _of_whole_sequences(table):
-            yield from _of_lists(table.slice(0, 256), path, silent, prompts)
+            yield from _of_lists(table.slice(0, _enough(table, share)), path, silent, prompts)
             continue
         rows = _Rows(table)
         # The first rows of a row group may be the end of a sequence, the last rows the beginning of one.
@@ -145,6 +147,12 @@ def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iter
         enough = first_whole + int(np.searchsorted(rows.starts[first_whole:], rows.starts[0] + share))
         complete = len(rows.starts) if group == row_groups - 1 and table.num_rows < 4 * share else len(rows.starts) - 1
         yield from rows.batches(first_whole, min(enough, complete), path, silent, prompts)
+
+
+def _enough(table: pa.Table, tokens: int) -> int:
+    """Return how many rows of lists, one a sequence, hold so many tokens; FEWEST_SEQUENCES if these are long."""
+    logprobs = table.column(next(name for name in LOGPROBS if name in table.column_names))
+    return max(FEWEST_SEQUENCES, 1 + int(np.searchsorted(np.cumsum(list_lengths(logprobs)), tokens)))
 
 
 class _Rows:

@@ -9,8 +9,11 @@ from test_attribute import fading, judged, noisier
 from token_tables import table, with_columns, with_trainer
 
 from rlaudit.attribution.attribute import all_causes
+from rlaudit.attribution.rival_patterns import errs_by_token
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.token_evidence import token_evidence
+from rlaudit.measurement.excess import fit_excess
 
 OTHER_WEIGHTS = "other weights or rope settings"
 
@@ -95,3 +98,14 @@ def test_growth_of_a_token_id_or_where_contexts_grow_sharper_names_no_quantised_
 @pytest.mark.parametrize("name", sorted(all_causes()))
 def test_every_rival_says_what_settles_it(name):
     assert all(len(rival.tells) > 20 for rival in all_causes()[name].rivals)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_error_that_all_tokens_have_in_common_is_of_no_token_id(shared):
+    batch = table(prompts=60)
+    side_T = np.ones(batch.tokens) if shared else np.where(batch.token_id_T % 2, 1.0, -1.0)
+    error_T = 0.1 * side_T + 0.1 * np.random.default_rng(0).normal(size=batch.tokens)
+    room_T = -np.expm1(batch.rollout_logprobs_T)
+    moved = replace(token_evidence(batch), log_ratio_T=error_T * room_T)
+    excess = fit_excess(moved.log_ratio_T, moved.room_T, moved.cluster_T, {})
+    assert errs_by_token(moved.with_excess(excess)) is not shared

@@ -19,6 +19,7 @@ from rlaudit.meaning.token_tests import ALPHA, TEMPERATURE_EFFECT
 from rlaudit.tokens.first_look import first_look
 
 FAST = CompareSettings(replicates=200)
+SIDES = ("rollout", "trainer")
 
 
 def compared(batch, temperature=1.0):
@@ -90,11 +91,36 @@ def test_a_floor_is_named_and_wrong_weights_are_not_taken_for_one(side, floored)
     assert "placed-logprobs" not in named(compared(wrong))
 
 
-def test_samples_whose_ids_have_gaps_are_no_fair_sample():
+def test_numbers_that_both_sides_have_are_named_if_the_list_beside_them_has_no_room():
+    honest = logged(noise=0.01, tops=True)
+    tool_T = (honest.position_T >= 10) & (honest.position_T < 16) & (honest.sequence_T % 2 == 0)
+    sides = {f"{side}_logprobs_T": np.where(tool_T, 0.0, getattr(honest, f"{side}_logprobs_T")) for side in SIDES}
+    assert named(compared(replace(honest, **sides))) == {"placed-logprobs"}
+    assert not named(compared(honest))
+
+
+@pytest.mark.parametrize("name", [int, "s{}".format, lambda number: f"run/{1000 + number}"])
+def test_samples_whose_ids_have_gaps_are_no_fair_sample(name):
     honest = drawn(prompts=24, samples=8)
-    kept = np.flatnonzero(honest.sample_names_S % 2 == 1)
+    numbers_S = honest.sample_names_S if name is int else np.arange(honest.sequences)
+    honest = replace(honest, sample_names_S=np.array([name(number) for number in numbers_S.tolist()]))
+    kept = np.arange(1, honest.sequences, 2)
     assert Broken.GAPS in compared(honest.take(kept)).evidence.siblings.broken
     assert Broken.GAPS not in compared(honest).evidence.siblings.broken
+
+
+def test_numbers_that_samples_of_other_prompts_have_are_no_gaps():
+    honest = drawn(prompts=24, samples=8)
+    in_turn_S = np.arange(honest.sequences).reshape(12, 8, 2).transpose(0, 2, 1).ravel()
+    names_S = np.array([f"request-{number}" for number in in_turn_S.tolist()])
+    assert Broken.GAPS not in compared(replace(honest, sample_names_S=names_S)).evidence.siblings.broken
+
+
+def test_samples_that_are_too_sharp_and_have_gaps_are_neither_named_nor_let_pass():
+    sharper = drawn(prompts=48, samples=16, power=1.7)
+    found = compared(sharper.take(np.arange(1, sharper.sequences, 2)))
+    assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    assert not named(found)
 
 
 def test_a_choice_among_samples_is_said_to_look_like_a_hidden_temperature():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from compare_tokens import compare
 from logged_tokens import logged
+from token_tables import with_trainer
 
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
@@ -50,3 +51,29 @@ def test_a_distance_that_is_more_than_that_is_not_let_pass_and_says_why(noise, s
     path = judged(noise, settings, spoil).layers[1]
     assert path.verdict is verdict
     assert words in path.because
+
+
+def loud_sequences(batch):
+    """One sequence in eight is so loud that the interval reaches over what is ordinary, and not over what is usual."""
+    apart_T = np.where(batch.sequence_T % 8 < 1, 0.2, 0.08) * np.random.default_rng(0).normal(size=batch.tokens)
+    trainer_T = np.minimum(batch.rollout_logprobs_T + apart_T * -np.expm1(batch.rollout_logprobs_T), 0.0)
+    return replace(batch, trainer_logprobs_T=trainer_T)
+
+
+def test_a_distance_is_ordinary_if_its_interval_stays_within_what_is_usual():
+    found = judged(0.0, spoil=loud_sequences)
+    k3 = found.evidence.measurements["k3"]
+    assert k3.value < 4e-3 < k3.high < 1e-2
+    assert found.layers[1].verdict is Verdict.NOTHING_FOUND
+
+
+def two_far_tokens(batch):
+    trainer_T = batch.rollout_logprobs_T + 1e-6
+    trainer_T[[5, 2000]] -= 0.5
+    return with_trainer(batch, np.minimum(trainer_T, 0.0))
+
+
+def test_shares_of_which_none_is_noticed_and_that_are_small_let_the_path_pass():
+    path = judged(0.0, spoil=two_far_tokens).layers[1]
+    assert path.verdict is Verdict.NOTHING_FOUND
+    assert "would have shown" in path.because

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from compare_tokens import compare
 from honest_tables import Shape, Size, honest_table
+from logged_tokens import logged
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
@@ -26,3 +27,29 @@ def test_a_constant_shift_is_not_another_temperature_of_the_trainer(seed: int, e
     assert found.meaning is not None
     assert found.meaning.kind is Kind.UNEXPLAINED_SHIFT
     assert np.isclose(found.meaning.figures.shift, -0.05)
+
+
+@pytest.mark.parametrize(
+    ("world", "kind"),
+    [
+        ({"sampler_at": 0.8}, Kind.HIDDEN_SAMPLING),
+        ({"temperature": 0.8, "reported_at": 1.0}, Kind.RAW_REPORT),
+    ],
+    ids=["neither side knows", "the trainer knows what was not requested"],
+)
+def test_first_choices_too_many_are_the_reports_fault_only_if_the_trainer_can_know_better(world, kind):
+    found = compare([logged(tops=True, entropy=False, **world)], RAW, RAW)
+    assert found.meaning.kind is kind
+
+
+@pytest.mark.parametrize(
+    ("world", "kind"),
+    [
+        ({"noise": 0.02, "sampler_at": 0.85}, Kind.HIDDEN_SAMPLING),
+        ({"noise": 0.5, "trainer_at": 1.15}, Kind.OFF_TRAINER),
+    ],
+    ids=["neither side knows", "the report knows"],
+)
+def test_tokens_sharper_than_the_trainer_are_hidden_only_if_the_report_is_not_as_sharp(world, kind):
+    found = compare([logged(**world)], RAW, RAW)
+    assert found.meaning.kind is kind

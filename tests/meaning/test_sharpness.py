@@ -1,5 +1,7 @@
 """Sharpness of tokens against entropies: what it finds, and that collapsed policies show nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -77,3 +79,9 @@ def test_one_entropy_of_anything_possible_neither_shows_a_mismatch_nor_rules_one
                 if temperature == 1.0
                 else (found.shows(LEAST, ALPHA) or found.leans(LEAST, ALPHA))
             )
+
+
+@pytest.mark.parametrize(("error", "is_within"), [(0.028, True), (0.03, False)])
+def test_tokens_are_as_sharp_if_a_change_that_matters_would_have_been_seen_in_95_of_100(error, is_within):
+    found = replace(sharpness(*drawn(0, 2.0)), inverse_step=0.0, error=error)
+    assert found.within(0.05 / 1.05) is is_within

@@ -53,6 +53,11 @@ def test_a_shift_from_a_resume_on_is_a_dropped_token():
     assert all(abs(one.first - 30) <= 2 and one.at_a_resume for one in report.misaligned)
 
 
+def test_a_shift_soon_after_the_beginning_is_not_one_of_the_whole_sequence():
+    report = alignment_report(shifted(table(length=80, peaked=0.0), range(0, 40, 4), -1, first=6))
+    assert report.counts == {Misalignment.TOKEN_DROPPED: 10}
+
+
 def test_a_shift_far_from_any_resume_is_another_tokenisation():
     batch = table(length=60)
     report = alignment_report(shifted(table(length=60, columns=versions(batch, 5)), [3, 4, 9], -1, first=30))

@@ -249,3 +249,13 @@ def test_last_tokens_of_a_shift_are_not_the_only_ones_that_are_far_off(lag):
     honest = table(peaked=0.7, length=20)
     last_T = np.where(last_of(honest), -5.0, honest.trainer_logprobs_T)
     assert not first_look([with_trainer(honest, np.roll(last_T, -lag))]).placed
+
+
+def test_a_number_that_few_of_many_far_end_tokens_have_was_not_put_in():
+    honest = ended(samples=8, noise=0.02)
+    ends_T = last_of(honest)
+    apart_T = np.where(ends_T, -3.0 + np.random.default_rng(0).normal(0, 0.5, honest.tokens), 0.0)
+    trainer_T = honest.trainer_logprobs_T + apart_T
+    by_chance = np.flatnonzero(ends_T)[::10]
+    trainer_T[by_chance] = np.round(trainer_T[by_chance].mean())
+    assert not any("trainer_logprob -" in line for line in first_look([with_trainer(honest, trainer_T)]).placed)

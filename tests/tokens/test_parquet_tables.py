@@ -127,6 +127,12 @@ def test_a_sample_holds_whole_sequences_with_every_column(tmp_path):
             assert wanted[part.prompt_names_S[sequence], part.sample_names_S[sequence]] == length
 
 
+def test_a_sample_of_short_sequences_holds_as_many_tokens_as_one_of_long_ones(tmp_path):
+    lists = {name: [[-0.5, -1.0]] * 400 for name in ("rollout_logprob", "trainer_logprob")}
+    path = written(tmp_path / "t.parquet", pd.DataFrame({"prompt_id": range(400), "sample_id": 0, **lists}))
+    assert sum(part.tokens for part in parquet_sample(path, 700, PromptNumbers())) == 700
+
+
 def test_a_file_that_ends_in_the_middle_is_not_finished(tmp_path):
     path = written(tmp_path / "t.parquet", rows(prompts=4000), row_group_size=1000)
     whole_bytes = path.read_bytes()

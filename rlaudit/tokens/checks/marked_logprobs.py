@@ -33,6 +33,9 @@ FAR = 1.0
 NEARLY_ALL = 0.95
 # Of the tokens that have the number so many differ from the other side, where it was put in; elsewhere hardly one does.
 SHARE_APART, SHARE_ELSEWHERE = 0.2, 0.02
+# Of tokens of a kind that are far apart, where part of the log has the number: a shift, a penalty or other weights put
+# a few of many at it by chance, as rounding makes the same number of several.
+MOST_BEYOND = 0.5
 # The output of a tool has more tokens than this.
 STRETCH = 3
 # Different impossible numbers that are looked at.
@@ -110,9 +113,10 @@ def _kinds(
         kind_T = is_kind_T & batch.comparable_T
         named = places.token_id is None or token_id != NO_TOKEN
         # If part of the log alone has it, as of one worker of many, far ones have to say so.
+        beyond = int((kind_T & same_T & beyond_T).sum())
         surely = (kind_T & same_T).sum() >= NEARLY_ALL * kind_T.sum() or (
-            kind_T & same_T & beyond_T
-        ).sum() >= FEWEST_APART
+            beyond >= max(FEWEST_APART, MOST_BEYOND * (kind_T & beyond_T).sum())
+        )
         if named and surely:
             yield places, words
     run_T = run_lengths(same_T, batch)

@@ -14,6 +14,7 @@ from rlaudit.configs.syntax.shell_command import taken_at_default
 from rlaudit.settings.place import Edit, Place
 from rlaudit.settings.rollout_config import (
     Copy,
+    FrameworkRelease,
     FrameworkReleases,
     Loss,
     Lost,
@@ -77,6 +78,7 @@ class Draft:
     decided: dict[str, str] = field(default_factory=dict)
     releases: FrameworkReleases | None = None
     copy: Copy | None = None
+    release_of: Callable[[str], FrameworkRelease | None] = lambda _package: None
     refused_pin: RefusedPin | None = None
     unused_pin: str = ""
     lost_updates: tuple[LostUpdate, ...] = ()

@@ -34,7 +34,7 @@ def _facts(advisory: "Advisory") -> str:
     edges = {"Not yet in": window.before, "Came with": window.first, "Still in": window.last}
     edges["Fixed in"] = window.fixed
     facts = [
-        ("Affected", str(window)),
+        ("Affected", advisory.affected),
         ("Layer", str(advisory.layer)),
         ("Happens if", "; ".join(condition.says for condition in advisory.conditions)),
         *(("Not named if", workaround.says) for workaround in advisory.workarounds),

@@ -64,10 +64,12 @@ def _condition(says: str, text: str) -> Condition:
 
 
 class _Facts:
-    """What references mean: `$engine.x`, `$sampling.x`, `$trainer.x`, `$model.x`, `vllm`, `framework`, `gpu`.
+    """What references mean: `$engine.x`, `$sampling.x`, `$trainer.x`, `$model.x`, `$option.x`, `vllm`, `framework`,
+    `offline`, `gpu`.
 
     An engine argument is the one that vLLM runs with, or a value that it derives. A fact of the trainer that is open is
-    none. `gpu` is 9 for a Hopper, 10 for a Blackwell of a data center.
+    none. An option is the framework's own, as it spells it. `offline` is whether the engine is in the program and no
+    server. `gpu` is 9 for a Hopper, 10 for a Blackwell of a data center.
     """
 
     def __init__(self, side: Side) -> None:
@@ -85,6 +87,11 @@ class _Facts:
             return None if isinstance(fact, Unknown) else fact
         if kind == "model":
             return _tested(architecture(side.resolution), lambda model: getattr(model, name))
+        if kind == "option":
+            option = side.config.options.get(name)
+            return option and option.value
+        if kind == "offline":
+            return side.config.offline
         machine = side.machine
         unread = isinstance(machine, UnreadMachine)
         return side.config.framework if kind == "framework" else None if unread else machine.capability // 10
@@ -107,7 +114,7 @@ class _References:
         """Refuse a reference that is none."""
         kind, _, name = reference.partition(".")
         known = {"$trainer": fact_types(), "$model": dir(Architecture)}.get(kind)
-        if kind not in {"$engine", "$sampling", "$trainer", "$model", "framework", "gpu", "vllm"}:
+        if kind not in {"$engine", "$sampling", "$trainer", "$model", "$option", "framework", "offline", "gpu", "vllm"}:
             raise ValueError(f"a condition refers to {reference}, which is nothing")
         if known is not None and name not in known:
             raise ValueError(f"{reference} is nothing; {did_you_mean(name, known, '')}")

@@ -35,7 +35,7 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
     if inspected is None:
         return []
     unread: list[Block] = [Prose(_unread(inspected))] if any(file.wanted for file in inspected.unread) else []
-    open_defects = [finding for finding in findings if finding.rule == UNDECIDED and finding.so_today is not True]
+    open_defects = (finding for finding in findings if finding.rule == UNDECIDED)
     lines = list(dict.fromkeys(f"{finding.message} See: {finding.look}" for finding in open_defects))
     undecided: list[Block] = [Lines(lines, mark="")] if lines else []
     if not any(config.versions["from"] != config.versions["to"] for config in configs):

@@ -8,10 +8,10 @@ in its second document: `fires` is a config on which it speaks, in the form of `
 `checkpoint` for what the model's config.json says; each of `silent`, laid over that, takes one condition away.
 
 One of a framework says in `of` whose releases its window is of (the name of the package), and in `metrics` which logged
-curves mean something else with it: `curves` says it of a log that has one.
+curves mean something else with it: then `curves` says it of a log that has one, and no rule does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -31,6 +31,16 @@ def known_advisories() -> Mapping[str, Advisory]:
 def defects_of(package: str) -> Mapping[str, Advisory]:
     """Return the advisories of vLLM, or of a framework."""
     return {name: advisory for name, advisory in known_advisories().items() if advisory.of == package}
+
+
+def in_some_releases(keys: Iterable[str]) -> list[str]:
+    """Return a line for each key of a training log that means something else in some releases of a framework."""
+    return [
+        f"{key}, if it is of {advisory.affected}: {advisory.sentence} (rlaudit explain {advisory.name})"
+        for key in keys
+        for advisory in known_advisories().values()
+        if any(f"/{key}".endswith(f"/{metric}") for metric in advisory.metrics)
+    ]
 
 
 def has_rule(name: str) -> bool:

@@ -30,8 +30,8 @@ from rlaudit.unknown import Unknown
 # libyaml reads an advisory in a third of a millisecond, PyYAML's own loader in three.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EDGES = ("before", "first", "last", "fixed")
-_REQUIRED = {"about", "layer", "severity", "window", "conditions", "setting", "way out", "confirm"}
-_KEYS = {*_REQUIRED, "of", "metrics", "threads", "unless", "escape"}
+_REQUIRED = {"about", "layer", "severity", "window", "conditions", "way out", "confirm"}
+_KEYS = {*_REQUIRED, "setting", "of", "metrics", "threads", "unless", "escape"}
 VLLM = "vllm"
 
 
@@ -103,7 +103,7 @@ class Advisory:
     confirm: str | Trial
     # The package whose releases have it.
     of: str = VLLM
-    # Logged curves that are dead, renamed or absent with it.
+    # The keys of logged curves that mean something else with it: `curves` speaks of it, and no rule.
     metrics: tuple[str, ...] = ()
     # Where it is discussed: `vllm#42043`.
     threads: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ def _advisory(name: str, written: Mapping[str, Any]) -> Advisory:
         severity=Severity(written["severity"]),
         window=Window(**{edge: _edge(edge, seen) for edge, seen in written["window"].items()}),
         conditions=tuple(map(condition_of, written["conditions"])),
-        setting=written["setting"],
+        setting=written.get("setting", "framework"),
         way_out=written["way out"],
         confirm=_confirm(written["confirm"]),
         of=written.get("of", VLLM),
@@ -208,8 +208,8 @@ def rule_of(advisory: Advisory) -> Rule:
     """Return the rule that reports an advisory."""
 
     def check(audit: Audit) -> Iterator[Finding]:
-        """Yield a finding if every condition holds in the release after the move."""
-        if advisory.undecided(audit.after) != ():
+        """Yield a finding if every condition holds in the release after the move; none for a defect of curves."""
+        if advisory.metrics or advisory.undecided(audit.after) != ():
             return
         because = " and ".join(condition.says for condition in advisory.conditions)
         release, action = f"vLLM {audit.after.version}", None

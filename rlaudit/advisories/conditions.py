@@ -78,23 +78,17 @@ class _Facts:
     def value(self, reference: str) -> Any:
         """Return what a reference refers to; Unknown if it is not known."""
         side, (kind, _, name) = self._side, reference.removeprefix("$").partition(".")
-        if kind == "engine":
-            return side.value(name)
-        if kind == "sampling":
-            return side.sampling(name)
+        if kind in ("engine", "sampling"):
+            return side.value(name) if kind == "engine" else side.sampling(name)
         if kind == "trainer":
-            fact = getattr(side.config.facts, name)
-            return None if isinstance(fact, Unknown) else fact
+            return None if isinstance(fact := getattr(side.config.facts, name), Unknown) else fact
         if kind == "model":
             return _tested(architecture(side.resolution), lambda model: getattr(model, name))
         if kind == "option":
-            option = side.config.options.get(name)
-            return option and option.value
-        if kind == "offline":
-            return side.config.offline
-        machine = side.machine
-        unread = isinstance(machine, UnreadMachine)
-        return side.config.framework if kind == "framework" else None if unread else machine.capability // 10
+            return option.value if (option := side.config.options.get(name)) is not None else None
+        if kind in ("framework", "offline"):
+            return getattr(side.config, kind)
+        return None if isinstance(side.machine, UnreadMachine) else side.machine.capability // 10
 
     def is_written(self, reference: str) -> bool:
         """Return whether a parameter of requests is set."""

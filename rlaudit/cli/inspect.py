@@ -114,8 +114,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     packages = tuple(chain.from_iterable(map(folders_of, options.python)))
     request = Request(
         paths=tuple(paths),
-        context=Context(rules, dialects, machine, *sides, machine_known=platform is not None,
-                        model=options.model),  # fmt: skip
+        context=Context(rules, dialects, machine, *sides, machine_known=platform is not None, model=options.model),
         about_suppressions=frozenset(about_suppressions),
         suppressions=settings.suppressions,
         stdin_name=options.stdin_name,

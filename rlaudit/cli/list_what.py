@@ -86,9 +86,11 @@ def _of_framework(what: Listed, framework: str) -> Rows:
     from rlaudit.advisories import defects_of, known_advisories
 
     known = {advisory.of for advisory in known_advisories().values()}
-    if what is not Listed.ADVISORIES or framework not in known:
-        raise UsageError(f"--framework {framework}: no advisories of it", f"advisories of {', '.join(sorted(known))}")
-    return _rows_of(defects_of(framework))
+    package = framework.replace("_", "-")
+    if what is not Listed.ADVISORIES or package not in known:
+        there = f"rlaudit list advisories --framework NAME, of {', '.join(sorted(known))}"
+        raise UsageError(f"--framework {framework}: there is no such list", there)
+    return _rows_of(defects_of(package))
 
 
 def _crossed(before: str, after: str) -> str:

@@ -78,9 +78,7 @@ def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]
 
 def _defects(version: Version) -> list[str]:
     return [
-        f"{name}: {advisory.sentence}"
-        for name, advisory in defects_of(VLLM).items()
-        if advisory.window.holds(version)
+        f"{name}: {advisory.sentence}" for name, advisory in defects_of(VLLM).items() if advisory.window.holds(version)
     ]
 
 

@@ -206,10 +206,7 @@ def _torch_dtype(expression: ast.Attribute) -> str:
 
 
 def _variable(expression: ast.expr) -> tuple[str, str] | None:
-    """Return the variable and the default of `os.environ.get("A", "b")`, `os.getenv("A", "b")`, `os.getenv("A") or "b"`.
-
-    None for anything else.
-    """
+    """Return A and b of `os.environ.get("A", "b")`, `os.getenv("A", "b")` or `os.getenv("A") or "b"`; else None."""
     match expression:
         case ast.BoolOp(values=[ast.Call(args=[name]) as call, default]):
             pass

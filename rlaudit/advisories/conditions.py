@@ -27,6 +27,8 @@ Predicate = Callable[[Side], Truth]
 
 _PADDED_TO = 64  # DEFAULT_VOCAB_PADDING_SIZE of vLLM
 _MODEL = "the model"
+# Passes of vLLM that split what ranks add up, under all of their names: the second pair was renamed to the first.
+_SEQUENCE_PARALLEL = ("enable_sp", "fuse_gemm_comms", "enable_sequence_parallelism", "enable_async_tp")
 _DECODE_GRAPHS = "FULL, FULL_DECODE_ONLY, FULL_AND_PIECEWISE"
 
 
@@ -160,6 +162,16 @@ def _images_in_prompts(side: Side) -> Truth:
     return True if limits else Unknown("whether prompts have images is not told by this file")
 
 
+def _sequence_parallel(side: Side) -> Truth:
+    """Return whether the pass is switched on by itself, or by the one that needs it."""
+
+    def switched_on(config: object) -> bool:
+        passes = object_of(object_of(config).get("pass_config"))
+        return any(passes.get(name) is True for name in _SEQUENCE_PARALLEL)
+
+    return _tested(side.value("compilation_config"), switched_on)
+
+
 def _flashinfer_experts(side: Side) -> Truth:
     """Return whether nothing takes FlashInfer away, first from 0.20.0 on (oracle/unquantized.py of vLLM)."""
     variable, backend = side.variable("VLLM_USE_FLASHINFER_MOE_FP16"), side.value("moe_backend")
@@ -249,6 +261,7 @@ NAMED: Mapping[str, Condition] = {
         "weights are derived again after every update", _written_by(UpdatePath.RELOADED, UpdatePath.PROCESSED)
     ),
     "cache-survives": Condition("the prefix cache is not reset with updates", _cache_survives),
+    "sequence-parallel": Condition("sequence parallelism is on (pass_config.enable_sp)", _sequence_parallel),
     "mixture": _condition("the model is a mixture of experts", "$model.mixture"),
     "gemma4-mixture": Condition(
         "the model is a Gemma 4 with experts",

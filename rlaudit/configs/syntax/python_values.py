@@ -92,8 +92,9 @@ class PythonValues:
                     options = [option.value for option in names if isinstance(option, ast.Constant)]
                     default = next((word.value for word in keywords if word.arg == "default"), None)
                     if f"--{name}" in [str(option).replace("-", "_").replace("__", "--", 1) for option in options]:
-                        is_text = isinstance(default, ast.Constant) and isinstance(default.value, str)
-                        return (str(options[-1]), default.value) if is_text else None
+                        match default:
+                            case ast.Constant(value=str(value)):
+                                return str(options[-1]), value
         return None
 
     def _either(self, expression: ast.IfExp, functions: tuple[Function, ...], setting: str, depth: int) -> Any:

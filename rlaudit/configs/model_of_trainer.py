@@ -1,5 +1,6 @@
 """The model of a Python program that trains: it is an argument of the trainer, and not of its config."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlaudit.configs.source import Source
@@ -20,7 +21,10 @@ def model_of_trainer(source: Source, config: str) -> Node | None:
     """
     trained = _firsts(source.calls((config.replace("Config", "Trainer"),)), ("model",))
     named = _named(trained) or (_named(_firsts(_loading(source), _NAMES)) if trained else {})
-    return next(iter(named.values() if len(named) == 1 else trained), None)
+    node = next(iter([*named.values(), *trained]), None)
+    if node is None or len(named) <= 1:
+        return node
+    return replace(node, value=Unknown(f"{' and '.join(named)} are trained in this file"))
 
 
 def _named(nodes: list[Node]) -> dict[str, Node]:

@@ -54,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     for fact, advisories in by_fact.items():
         names = [advisory.name for advisory in advisories]
         message = f"Undecided: {', '.join(names)} ({fact})."
-        yield RULE.finding(audit, Severity.NOTE, advisories[0].setting, message, confirm=f"rlaudit explain {names[0]}")
+        yield RULE.finding(audit, Severity.NOTE, names[0], message, confirm=f"rlaudit explain {names[0]}")
 
 
 RULE = Rule("advisory-undecided", Layer.INFERENCE_PATH, check)

@@ -1,12 +1,13 @@
 """An advisory speaks on the example in its file, and is silent on the twins beside it, one release off, or mended."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from simulated_audit import findings, fixed, laid_over
+from simulated_audit import findings, fixed, laid_over, simulated_audit
 
 from rlaudit import advisories
 from rlaudit.advisories import defects_of, has_rule, known_advisories
@@ -66,6 +67,17 @@ def test_none_speaks_in_a_release_outside_its_window(tmp_path: Path) -> None:
             example = MET[name][0]
             if not known_advisories()[name].window.holds(release):
                 assert _said(name, {**example, "to": str(release)}, tmp_path) == [], (name, release)
+
+
+def test_a_line_that_decides_is_named_only_if_there_is_one() -> None:
+    example = {"to": "0.18.1", "framework": "trl", "pins": {"trl": "1.5.0"}, "offline": True}
+    audit = simulated_audit({**example, "engine": {"enable_sleep_mode": True}})
+    for line, said in (("", False), ("trl/a.py:3", True)):
+        config = replace(audit.config, decided={"enable_sleep_mode": line})
+        [finding] = known_rules()["trl-reloads-first-weights"].check(
+            replace(audit, after=replace(audit.after, config=config))
+        )
+        assert ("What decides" in finding.message) is said
 
 
 @pytest.mark.parametrize("name", sorted(MET.keys() - defects_of(VLLM).keys()))

@@ -21,7 +21,7 @@ from rlaudit.settings.trainer_facts import Dtype, UpdatePath, WeightUpdates, fac
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine
-from rlaudit.vllm.resolve import object_of
+from rlaudit.vllm.resolve import object_of, part
 
 Predicate = Callable[[Side], Truth]
 
@@ -163,13 +163,12 @@ def _images_in_prompts(side: Side) -> Truth:
 
 
 def _sequence_parallel(side: Side) -> Truth:
-    """Return whether the pass is switched on by itself, or by the one that needs it."""
-
-    def switched_on(config: object) -> bool:
-        passes = object_of(object_of(config).get("pass_config"))
-        return any(passes.get(name) is True for name in _SEQUENCE_PARALLEL)
-
-    return _tested(side.value("compilation_config"), switched_on)
+    """Return whether the pass is switched on, or another that needs it."""
+    view = side.resolution
+    given = [part(view, "compilation_config", "pass_config", name) for name in _SEQUENCE_PARALLEL]
+    if any(value is True for value in given):
+        return True
+    return next((value for value in given if isinstance(value, Unknown)), False)
 
 
 def _flashinfer_experts(side: Side) -> Truth:

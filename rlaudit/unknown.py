@@ -16,6 +16,8 @@ class Unknown:
     by_run: bool = False
     # The fact that would settle it, if `reason` has more than that.
     hangs_on: str = ""
+    # A variable of the environment that decides it, and the value without that variable.
+    at_default: tuple[str, Any] | None = None
 
     @property
     def fact(self) -> str:

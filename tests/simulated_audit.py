@@ -22,6 +22,7 @@ and, where a rule needs them:
     refused_pin: {where: "requirements.txt:3", because: pins TRL 0.16.0}
     lost_updates: [{line: 4, what: takes model_executor, sends: false, passed_over_at: 7}]
     releases: ["0.18", "0.24"]                 # of the framework: the oldest, and the first that is none, or null
+    pins: {trl: 1.5.0}                         # what the project pins, by package
     engine: {max_model_len: {unknown: "$LEN is set nowhere in this file"}}     # a value that the file does not tell
 
 A rule's docstring (all headings at the margin, their text indented by four spaces):
@@ -68,6 +69,7 @@ from rlaudit.audit.rule import Rule
 from rlaudit.settings.place import Edit, Place
 from rlaudit.settings.rollout_config import (
     Copy,
+    FrameworkRelease,
     FrameworkReleases,
     Loss,
     Lost,
@@ -97,6 +99,7 @@ KEYS = {
     "lost_updates",
     "releases",
     "copy",
+    "pins",
     *SECTIONS,
 }
 
@@ -151,6 +154,7 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         lost_updates=tuple(_lost_update(**line) for line in data.get("lost_updates", ())),
         releases=_releases(*data["releases"]) if "releases" in data else None,
         copy=Copy("fork/trl", Version(data["copy"]) if data["copy"] else None) if "copy" in data else None,
+        release_of=lambda name: _pin(name, data.get("pins", {})),
         offline=data.get("offline", False),
         needs_v1=data.get("needs_v1", False),
         place=Place(PATH, 1, 1, ""),
@@ -162,6 +166,10 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
     assert not wrong, f"no trainer fact can be like this: {wrong}"
     model = data.get("model")
     return replace(config, model=_setting("model", model, Origin.FILE, "model")) if model else config
+
+
+def _pin(name: str, pins: Mapping[str, str]) -> FrameworkRelease | None:
+    return FrameworkRelease(Version(pins[name]), f"uv.lock:1 pins {pins[name]}") if name in pins else None
 
 
 def _releases(oldest: str, newest: str | None) -> FrameworkReleases:

@@ -1,8 +1,9 @@
-"""A known defect of vLLM: the releases that have it, seen in their sources, and what must come together for it.
+"""A known defect of vLLM or of a framework: the releases that have it, and what must come together for it.
 
 In some releases a setting means something else than its documentation says. An advisory is the data on such a window:
 both of its edges as lines of the released sources, the conditions, and the way out. It is reported like a rule's
-finding, and only if the release that is moved to has the defect.
+finding, and only if the release that is moved to has the defect. The release of a framework is the one that the project
+pins, or that of its source around the config.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,10 +17,11 @@ from packaging.version import Version
 
 from rlaudit.advisories.conditions import Condition, condition_of
 from rlaudit.audit.audit import Audit, Side
-from rlaudit.audit.finding import Finding
+from rlaudit.audit.finding import Action, ActionKind, Finding
 from rlaudit.audit.moved_default import restores
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.trial import Trial
+from rlaudit.dialects.condition import Truth
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
@@ -28,8 +30,9 @@ from rlaudit.unknown import Unknown
 # libyaml reads an advisory in a third of a millisecond, PyYAML's own loader in three.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EDGES = ("before", "first", "last", "fixed")
-_REQUIRED = {"about", "layer", "severity", "window", "conditions", "setting", "way out", "confirm"}
-_KEYS = {*_REQUIRED, "threads", "unless", "escape"}
+_REQUIRED = {"about", "layer", "severity", "window", "conditions", "way out", "confirm"}
+_KEYS = {*_REQUIRED, "setting", "of", "metrics", "threads", "unless", "escape"}
+VLLM = "vllm"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ class Window:
         """Return whether a release has the defect. One that is newer than all known has what the newest has."""
         return self.first.version <= version and (self.fixed is None or version < self.fixed.version)
 
+    def among(self, oldest: Version, end: Version | None) -> bool | None:
+        """Return whether all releases from one on and before another have the defect; None if only some do."""
+        if self.holds(oldest) and (self.fixed is None or (end is not None and end <= self.fixed.version)):
+            return True
+        is_later = self.fixed is not None and self.fixed.version <= oldest
+        return False if is_later or (end is not None and end <= self.first.version) else None
+
     def __str__(self) -> str:
         """`0.20.0 to 0.20.2`, `0.26.0`, `0.20.0 and later`."""
         if self.fixed is None:
@@ -91,6 +101,10 @@ class Advisory:
     way_out: str
     # An experiment, or in words what shows it.
     confirm: str | Trial
+    # The package whose releases have it.
+    of: str = VLLM
+    # The keys of logged curves that mean something else with it: `curves` speaks of it, and no rule.
+    metrics: tuple[str, ...] = ()
     # Where it is discussed: `vllm#42043`.
     threads: tuple[str, ...] = ()
     # What makes it silent, if one is known to hold.
@@ -103,12 +117,30 @@ class Advisory:
         """The first sentence of `about`, in one line."""
         return " ".join(self.about.partition("\n\n")[0].split())
 
+    @property
+    def affected(self) -> str:
+        """`0.20.0 to 0.20.2` of vLLM, `verl 0.6.0` of a framework."""
+        return str(self.window) if self.of == VLLM else f"{self.of} {self.window}"
+
+    def in_release(self, side: Side) -> Truth:
+        """Return whether the release of one side of an audit has it."""
+        if self.of == VLLM:
+            return self.window.holds(side.version)
+        config = side.config
+        release = config.release_of(self.of)
+        if release is not None:
+            return self.window.holds(release.version)
+        span = config.releases
+        if span is not None and self.of in (span.of or config.framework, config.framework.replace("_", "-")):
+            among = self.window.among(span.oldest, span.newest)
+            if among is not None:
+                return among
+        return Unknown(f"{self.of}'s release is not known: --framework {self.of}==X, or pin it")
+
     def undecided(self, side: Side) -> tuple[tuple[Condition, Unknown], ...] | None:
         """Return the conditions that one side of an audit leaves open; None if one is false or a workaround holds."""
-        if not self.window.holds(side.version):
-            return None
         undecided = []
-        for condition in self.conditions:
+        for condition in (Condition(f"{self.of} has it", self.in_release), *self.conditions):
             truth = condition.holds(side)
             if isinstance(truth, Unknown):
                 undecided.append((condition, truth))
@@ -142,9 +174,11 @@ def _advisory(name: str, written: Mapping[str, Any]) -> Advisory:
         severity=Severity(written["severity"]),
         window=Window(**{edge: _edge(edge, seen) for edge, seen in written["window"].items()}),
         conditions=tuple(map(condition_of, written["conditions"])),
-        setting=written["setting"],
+        setting=written.get("setting", "framework"),
         way_out=written["way out"],
         confirm=_confirm(written["confirm"]),
+        of=written.get("of", VLLM),
+        metrics=tuple(written.get("metrics", ())),
         threads=tuple(written.get("threads", ())),
         workarounds=tuple(map(condition_of, written.get("unless", ()))),
         escape=written.get("escape", {}),
@@ -174,16 +208,21 @@ def rule_of(advisory: Advisory) -> Rule:
     """Return the rule that reports an advisory."""
 
     def check(audit: Audit) -> Iterator[Finding]:
-        """Yield a finding if every condition holds in the release after the move."""
-        if advisory.undecided(audit.after) != ():
+        """Yield a finding if every condition holds in the release after the move; none for a defect of curves."""
+        if advisory.metrics or advisory.undecided(audit.after) != ():
             return
         because = " and ".join(condition.says for condition in advisory.conditions)
-        message = f"{advisory.sentence} vLLM {audit.after.version} does that (affected: {advisory.window}), "
+        release, action = f"vLLM {audit.after.version}", None
+        if advisory.of != VLLM:
+            here, fixed = audit.config.release_of(advisory.of), advisory.window.fixed
+            release = f"{advisory.of} {here.version} ({here.because})" if here is not None else f"This {advisory.of}"
+            action = Action(ActionKind.FRAMEWORK, f"{advisory.of} {fixed.release} or later") if fixed else None
+        message = f"{advisory.sentence} {release} does that (affected: {advisory.window}), "
         message += f"and here {because}. {advisory.way_out}"
         safe = all(restores(audit, name, value) for name, value in advisory.escape.items())
         arguments = ", ".join(f"{name}={value}" for name, value in advisory.escape.items())
         fix = audit.fix(f"Set {arguments}", safe, **advisory.escape) if advisory.escape else None
-        yield rule.finding(audit, advisory.severity, advisory.setting, message, fix, advisory.confirm)
+        yield rule.finding(audit, advisory.severity, advisory.setting, message, fix, advisory.confirm, action=action)
 
     rule = Rule(advisory.name, advisory.layer, check)
     return rule

@@ -21,12 +21,14 @@ from rlaudit.settings.trainer_facts import Dtype, UpdatePath, WeightUpdates, fac
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine
-from rlaudit.vllm.resolve import object_of
+from rlaudit.vllm.resolve import object_of, part
 
 Predicate = Callable[[Side], Truth]
 
 _PADDED_TO = 64  # DEFAULT_VOCAB_PADDING_SIZE of vLLM
 _MODEL = "the model"
+# Passes of vLLM that split what ranks add up, under all of their names: the second pair was renamed to the first.
+_SEQUENCE_PARALLEL = ("enable_sp", "fuse_gemm_comms", "enable_sequence_parallelism", "enable_async_tp")
 _DECODE_GRAPHS = "FULL, FULL_DECODE_ONLY, FULL_AND_PIECEWISE"
 
 
@@ -64,10 +66,12 @@ def _condition(says: str, text: str) -> Condition:
 
 
 class _Facts:
-    """What references mean: `$engine.x`, `$sampling.x`, `$trainer.x`, `$model.x`, `vllm`, `framework`, `gpu`.
+    """What references mean: `$engine.x`, `$sampling.x`, `$trainer.x`, `$model.x`, `$option.x`, `vllm`, `framework`,
+    `offline`, `gpu`.
 
     An engine argument is the one that vLLM runs with, or a value that it derives. A fact of the trainer that is open is
-    none. `gpu` is 9 for a Hopper, 10 for a Blackwell of a data center.
+    none. An option is the framework's own, as it spells it. `offline` is whether the engine is in the program and no
+    server. `gpu` is 9 for a Hopper, 10 for a Blackwell of a data center.
     """
 
     def __init__(self, side: Side) -> None:
@@ -76,18 +80,17 @@ class _Facts:
     def value(self, reference: str) -> Any:
         """Return what a reference refers to; Unknown if it is not known."""
         side, (kind, _, name) = self._side, reference.removeprefix("$").partition(".")
-        if kind == "engine":
-            return side.value(name)
-        if kind == "sampling":
-            return side.sampling(name)
+        if kind in ("engine", "sampling"):
+            return side.value(name) if kind == "engine" else side.sampling(name)
         if kind == "trainer":
-            fact = getattr(side.config.facts, name)
-            return None if isinstance(fact, Unknown) else fact
+            return None if isinstance(fact := getattr(side.config.facts, name), Unknown) else fact
         if kind == "model":
             return _tested(architecture(side.resolution), lambda model: getattr(model, name))
-        machine = side.machine
-        unread = isinstance(machine, UnreadMachine)
-        return side.config.framework if kind == "framework" else None if unread else machine.capability // 10
+        if kind == "option":
+            return option.value if (option := side.config.options.get(name)) is not None else None
+        if kind in ("framework", "offline"):
+            return getattr(side.config, kind)
+        return None if isinstance(side.machine, UnreadMachine) else side.machine.capability // 10
 
     def is_written(self, reference: str) -> bool:
         """Return whether a parameter of requests is set."""
@@ -107,7 +110,7 @@ class _References:
         """Refuse a reference that is none."""
         kind, _, name = reference.partition(".")
         known = {"$trainer": fact_types(), "$model": dir(Architecture)}.get(kind)
-        if kind not in {"$engine", "$sampling", "$trainer", "$model", "framework", "gpu", "vllm"}:
+        if kind not in {"$engine", "$sampling", "$trainer", "$model", "$option", "framework", "offline", "gpu", "vllm"}:
             raise ValueError(f"a condition refers to {reference}, which is nothing")
         if known is not None and name not in known:
             raise ValueError(f"{reference} is nothing; {did_you_mean(name, known, '')}")
@@ -157,6 +160,15 @@ def _images_in_prompts(side: Side) -> Truth:
     if side.value("language_model_only") is True or (limits and not any(limits.values())):
         return False
     return True if limits else Unknown("whether prompts have images is not told by this file")
+
+
+def _sequence_parallel(side: Side) -> Truth:
+    """Return whether the pass is switched on, or another that needs it."""
+    view = side.resolution
+    given = [part(view, "compilation_config", "pass_config", name) for name in _SEQUENCE_PARALLEL]
+    if any(value is True for value in given):
+        return True
+    return next((value for value in given if isinstance(value, Unknown)), False)
 
 
 def _flashinfer_experts(side: Side) -> Truth:
@@ -248,6 +260,7 @@ NAMED: Mapping[str, Condition] = {
         "weights are derived again after every update", _written_by(UpdatePath.RELOADED, UpdatePath.PROCESSED)
     ),
     "cache-survives": Condition("the prefix cache is not reset with updates", _cache_survives),
+    "sequence-parallel": Condition("sequence parallelism is on (pass_config.enable_sp)", _sequence_parallel),
     "mixture": _condition("the model is a mixture of experts", "$model.mixture"),
     "gemma4-mixture": Condition(
         "the model is a Gemma 4 with experts",

@@ -39,7 +39,7 @@ class Rule:
         where = place or audit.place(setting, by)
         action = action or without_fix(audit, setting, where.setting)
         line = audit.config.decided.get(setting)
-        message = message if line is None else f"{message} What decides: {line}."
+        message = f"{message} What decides: {line}." if line else message
         value = _value(audit, setting)
         to_set = fix.sets if fix is not None else ()
         if sets is not None:

@@ -114,7 +114,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     packages = tuple(chain.from_iterable(map(folders_of, options.python)))
     request = Request(
         paths=tuple(paths),
-        context=Context(rules, dialects, machine, *sides, machine_known=platform is not None),
+        context=Context(rules, dialects, machine, *sides, machine_known=platform is not None, model=options.model),
         about_suppressions=frozenset(about_suppressions),
         suppressions=settings.suppressions,
         stdin_name=options.stdin_name,
@@ -152,6 +152,7 @@ def _check(paths: Sequence[str], wishes: _Wishes, framework_sources: Sequence[st
 
 def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
     """Return a `--framework` as a requirement. Raises UsageError for another form, or a framework that is not read."""
+    from rlaudit.advisories import known_advisories
     from rlaudit.dialects.spec import shipped, spec_at
     from rlaudit.pins.pin import release
 
@@ -160,6 +161,7 @@ def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
         raise UsageError(f"--framework {written}: no release is named", "write it as trl==1.7.0")
     packages = [spec_at(path).package for path in (*shipped().values(), *dialects)]
     names = [name for package in packages if package is not None for name in package.names]
+    names += [advisory.of for advisory in known_advisories().values()]
     if name not in names:
         listed = f"there are: {', '.join(dict.fromkeys(names))}"
         raise UsageError(f"--framework {written}: {name} is not read", did_you_mean(name, names, listed))

@@ -26,6 +26,7 @@ class Arguments:
     before: str | None
     after: str | None
     platform: str | None
+    model: str | None
     framework: list[str]
     framework_source: list[str]
     python: list[str]
@@ -84,6 +85,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--from", dest="before", metavar="VERSION", help="vLLM that runs today; from lock files when left out")
     add("--to", dest="after", metavar="VERSION", help="vLLM to move to; from lock files when left out")
     add("--platform", metavar="NAME", help="cuda, cpu, npu, rocm, or a device such as a100: defaults depend on it")
+    add("--model", metavar="NAME", help="the model or its folder, instead of what configs name")
     add("--framework", action="append", default=[], metavar="NAME==VERSION",
         help="the release of a framework, as if the project pinned it; repeatable")  # fmt: skip
     add("--framework-source", action="append", default=[], metavar="DIR",

@@ -40,11 +40,15 @@ def list_(
     what: Annotated[Listed, typer.Argument(help="What to list.")],
     before: Annotated[str | None, typer.Option("--from", help="advisories: the vLLM that runs today.")] = None,
     after: Annotated[str | None, typer.Option("--to", help="advisories: the vLLM to move to.")] = None,
+    framework: Annotated[str | None, typer.Option(help="advisories: only those of this framework.")] = None,
 ) -> int:
     """List what rlaudit knows, one line each.
 
     With --from and --to: the advisories that a move between two releases crosses.
     """
+    if framework is not None:
+        show(in_columns(_of_framework(what, framework)))
+        return 0
     if before is None and after is None:
         show(in_columns(LISTS[what]()) if what in LISTS else folded(TEXTS[what]()))
         return 0
@@ -75,7 +79,18 @@ def _advisories() -> Rows:
 
 
 def _rows_of(advisories: "Mapping[str, Advisory]") -> Rows:
-    return [(name, advisory.window, advisory.sentence) for name, advisory in advisories.items()]
+    return [(name, advisory.affected, advisory.sentence) for name, advisory in advisories.items()]
+
+
+def _of_framework(what: Listed, framework: str) -> Rows:
+    from rlaudit.advisories import defects_of, known_advisories
+
+    known = {advisory.of for advisory in known_advisories().values()}
+    package = framework.replace("_", "-")
+    if what is not Listed.ADVISORIES or package not in known:
+        there = f"rlaudit list advisories --framework NAME, of {', '.join(sorted(known))}"
+        raise UsageError(f"--framework {framework}: there is no such list", there)
+    return _rows_of(defects_of(package))
 
 
 def _crossed(before: str, after: str) -> str:

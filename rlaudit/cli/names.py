@@ -72,8 +72,8 @@ def related(name: str) -> dict[str, list[str]]:
     )
     by_kind = {}
     for kind, files in described().items():
-        # A framework's file speaks of the framework's releases.
-        if kind == "versions" and "frameworks" in own.values():
+        # A framework's file, and that of one of its defects, speaks of the framework's releases.
+        if kind == "versions" and ("frameworks" in own.values() or any("\nof: " in _text(file) for file in own)):
             continue
         by_kind[kind] = [
             other

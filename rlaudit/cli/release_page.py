@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.advisories import crossed, known_advisories
+from rlaudit.advisories import crossed, defects_of
+from rlaudit.advisories.advisory import VLLM
 from rlaudit.cli.move_page import move_page
 from rlaudit.errors import UsageError
 from rlaudit.report.figures import interval
@@ -77,9 +78,7 @@ def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]
 
 def _defects(version: Version) -> list[str]:
     return [
-        f"{name}: {advisory.sentence}"
-        for name, advisory in known_advisories().items()
-        if advisory.window.holds(version)
+        f"{name}: {advisory.sentence}" for name, advisory in defects_of(VLLM).items() if advisory.window.holds(version)
     ]
 
 

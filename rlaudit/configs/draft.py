@@ -5,14 +5,16 @@ Every dialect answers the same questions: what is written, what of it arrives, a
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.shell_command import taken_at_default
 from rlaudit.settings.place import Edit, Place
 from rlaudit.settings.rollout_config import (
     Copy,
+    FrameworkRelease,
     FrameworkReleases,
     Loss,
     Lost,
@@ -76,6 +78,7 @@ class Draft:
     decided: dict[str, str] = field(default_factory=dict)
     releases: FrameworkReleases | None = None
     copy: Copy | None = None
+    release_of: Callable[[str], FrameworkRelease | None] = lambda _package: None
     refused_pin: RefusedPin | None = None
     unused_pin: str = ""
     lost_updates: tuple[LostUpdate, ...] = ()
@@ -134,6 +137,10 @@ class Draft:
         write: Callable[[str, Any], tuple[Edit, ...] | None] = unwritten,
     ) -> RolloutConfig:
         """Return the collected config: every field of the draft under its own name."""
+        if model is not None and isinstance(model.value, Unknown) and model.value.at_default is not None:
+            variable, default = model.value.at_default
+            self.not_seen.append(taken_at_default(variable, default))
+            model = replace(model, value=default)
         collected: dict[str, Any] = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         collected |= {"lost": tuple(self.lost), "not_seen": tuple(dict.fromkeys(self.not_seen))}
         return RolloutConfig(

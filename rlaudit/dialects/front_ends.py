@@ -168,13 +168,16 @@ def _calls(source: Source, spec: Spec, classes: Entry) -> Iterator[Tree]:
     """Yield the calls of a framework's config classes in a Python program."""
     if source.suffix != ".py" or not any(f"{name}(" in source.text for name in classes):
         return
+    from rlaudit.configs.model_of_trainer import model_of_trainer
+
     try:
-        calls = source.calls(classes)
+        calls = [(call, model_of_trainer(source, call.name)) for call in source.calls(classes)]
     except (ValueError, RecursionError):  # kept in source.refusals
         return
-    for call in calls:
-        arguments = Node(dict(call.arguments), call.place)
-        yield Tree(arguments, arguments, call=classes[call.name], python_call=call, open=call.open)
+    for call, model in calls:
+        given = Node(dict(call.arguments), call.place)
+        root = given if model is None else Node({"model": model, **call.arguments}, call.place)
+        yield Tree(root, given, call=classes[call.name], python_call=call, open=call.open)
 
 
 def _hook(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:

@@ -17,6 +17,8 @@ from rlaudit.dialects.keys import Keys
 from rlaudit.dialects.span import Span, carried, span_of
 from rlaudit.dialects.spec import Spec, package_of
 from rlaudit.dialects.tree import Tree
+from rlaudit.pins.pin import Package
+from rlaudit.settings.rollout_config import FrameworkRelease
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import milestones
 
@@ -52,6 +54,13 @@ class Reading(Keys):
             else:
                 release = release_here(self.source, package_of(declared["package"]), None)
         return span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy)
+
+    def release_of(self, name: str) -> FrameworkRelease | None:
+        """Return the release of a package that the config is run with; None if nothing gives it."""
+        package = self.spec.package
+        own = package is not None and name in package.names
+        here = self.framework if own else release_here(self.source, Package((name,), ()), None)
+        return FrameworkRelease(here.version, here.because) if here is not None else None
 
     @property
     def of(self) -> str:

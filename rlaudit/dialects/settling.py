@@ -173,6 +173,7 @@ def _lose_others(reading: Reading, entry: Clause) -> None:
 def take_span(reading: Reading) -> None:
     """Take the releases of the framework, and lose the written fields that none of them has any more."""
     span, draft, release = reading.span, reading.draft, reading.spec.declared.get("release", {})
+    draft.release_of = reading.release_of
     draft.refused_pin, draft.unused_pin, shown = span.refused, span.unused, span.shown(reading.of)
     with_vllm = (span.published or span).releases
     draft.releases = with_vllm and replace(with_vllm, of=str(release.get("of", "")).lower())

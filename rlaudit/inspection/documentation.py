@@ -34,7 +34,7 @@ def _facts(advisory: "Advisory") -> str:
     edges = {"Not yet in": window.before, "Came with": window.first, "Still in": window.last}
     edges["Fixed in"] = window.fixed
     facts = [
-        ("Affected", str(window)),
+        ("Affected", advisory.affected),
         ("Layer", str(advisory.layer)),
         ("Happens if", "; ".join(condition.says for condition in advisory.conditions)),
         *(("Not named if", workaround.says) for workaround in advisory.workarounds),
@@ -43,7 +43,7 @@ def _facts(advisory: "Advisory") -> str:
         *((edge, f"{seen.release}, {seen.at}: {seen.says}") for edge, seen in edges.items() if seen is not None),
         ("Threads", ", ".join(advisory.threads) or "none known"),
     ]
-    return "\n".join(_entry(name, text) for name, text in facts)
+    return "\n".join(_entry(name, text) for name, text in facts if text)
 
 
 def _entry(name: str, text: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
@@ -18,7 +18,7 @@ from rlaudit.inspection.so_today import with_today
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Place
-from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.vllm.machine import NPU, ROCM, Machine
 
 # Each takes some 30 ms; a file that sets up more of them is generated.
@@ -48,6 +48,14 @@ class Context:
     after: Version | None = None
     # Whether `machine` holds for every config, also for one that names another device.
     machine_known: bool = field(default=False, kw_only=True)
+    # The model of the command line, None if it names none.
+    model: str | None = field(default=None, kw_only=True)
+
+    def given(self, config: RolloutConfig) -> RolloutConfig:
+        """Return a config with the model of the command line, if that names one."""
+        if self.model is None:
+            return config
+        return replace(config, model=Setting("model", self.model, None, Origin.OVERRIDE), trees=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +124,8 @@ def inspect_file(
         device = device_of(pair.after) if machine is None else None
         machine = machine or (context.machine if device is None else device.machine)
         try:
-            audit = audit_of(before, pair.after, (versions.before, versions.after), machine)
+            sides = (context.given(before), context.given(pair.after))
+            audit = audit_of(*sides, (versions.before, versions.after), machine)
         except Exception as error:
             failures.append(Bug(file.path, f"resolving the settings of {pair.dialect.title}", error))
             continue

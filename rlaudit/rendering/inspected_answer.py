@@ -17,28 +17,34 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 READ = "read from files and from what each release decides; nothing was measured"
+# The rule that names known defects which one missing fact leaves open.
+UNDECIDED = "advisory-undecided"
 SEVERITIES = tuple(reversed(Severity))
 # So many settings, rules and files fit the first screen; further ones are counted.
 MOST_SETTINGS, MOST_RULES, MOST_FILES = 4, 3, 3
 
 
 def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
-    """Return at most three sentences and the layers, after what was given and could not be read; else nothing.
+    """Return at most three sentences, known defects that one fact leaves open, and the layers.
 
-    Without a config that moves there is no answer. findings: the gravest first.
+    What was given and could not be read comes first. Without a config that moves there is no answer beside the defects.
+    findings: the gravest first.
     """
     inspected = report.get("inspection")
     configs = report.get("configs", ())
     if inspected is None:
         return []
     unread: list[Block] = [Prose(_unread(inspected))] if any(file.wanted for file in inspected.unread) else []
+    open_defects = (finding for finding in findings if finding.rule == UNDECIDED)
+    lines = list(dict.fromkeys(f"{finding.message} See: {finding.look}" for finding in open_defects))
+    undecided: list[Block] = [Lines(lines, mark="")] if lines else []
     if not any(config.versions["from"] != config.versions["to"] for config in configs):
-        return unread
+        return [*unread, *undecided]
     brought = [finding for finding in findings if finding.so_today is False]
     standing = [finding for finding in findings if finding.so_today is True]
     sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing)]
     written = [sentence for sentence in sentences if sentence]
-    return [*unread, Prose(written), _layers(report, inspected, brought, standing), Lines([READ], mark="")]
+    return [*unread, Prose(written), *undecided, _layers(report, inspected, brought, standing), Lines([READ], mark="")]
 
 
 def _unread(inspected: "Inspected") -> list[str]:

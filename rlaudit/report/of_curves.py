@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rlaudit.advisories import in_some_releases
 from rlaudit.curves.comparison import Comparison, CurveMetric, Outcome
 from rlaudit.curves.curve import Run
 from rlaudit.curves.logged_metric import Group
@@ -77,4 +78,5 @@ def _not_seen(comparison: Comparison) -> list[str]:
             "--metric NAME compares one"
         )
     lines.append("changes of spread alone: only means are tested")
-    return lines
+    runs = (*comparison.references, *comparison.candidates)
+    return [*lines, *in_some_releases(dict.fromkeys(key for run in runs for key in run.curves))]

@@ -3,6 +3,7 @@
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from rlaudit.advisories import in_some_releases
 from rlaudit.curves.gated_log import GatedLog
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.gates import HeldLog
@@ -54,7 +55,7 @@ def _listed(log: GatedLog, gate: "Gate") -> str:
 
 
 def _not_seen(log: GatedLog) -> list[str]:
-    lines = [log.waiting] if log.waiting else []
+    lines = [*([log.waiting] if log.waiting else []), *in_some_releases(log.keys)]
     if log.unknown and log.keys:
         lines += [f"{gate}: nothing is logged under that name; there are {_listed(log, gate)}" for gate in log.unknown]
     elif log.unknown:

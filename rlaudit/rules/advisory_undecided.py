@@ -25,12 +25,14 @@ Safe to ignore when
     what decides is known not to hold.
 
 How to confirm
-    Look up what decides; `rlaudit explain NAME` says for each how to see it in a run.
+    Give what decides: `--model NAME`, `--framework NAME==VERSION`, or the file that has it. `rlaudit explain NAME` says
+    for each how to see it in a run.
 """
 
 from collections.abc import Iterator
 
 from rlaudit.advisories import has_rule, known_advisories
+from rlaudit.advisories.advisory import VLLM, Advisory
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
@@ -39,25 +41,20 @@ from rlaudit.severity import Severity
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report advisories with exactly one open fact, grouped by that fact."""
-    by_reason: dict[str, list[str]] = {}
-    settings: dict[str, str] = {}
-    for name, advisory in known_advisories().items():
-        if has_rule(name) or (audit.migrates and advisory.window.holds(audit.before.version)):
+    """Report advisories that exactly one open fact leaves undecided, grouped by that fact."""
+    by_fact: dict[str, list[Advisory]] = {}
+    for advisory in known_advisories().values():
+        is_old = audit.migrates and advisory.of == VLLM and advisory.in_release(audit.before) is True
+        # What counts no more than this does is not worth a line.
+        if is_old or has_rule(advisory.name) or advisory.severity is Severity.NOTE:
             continue
         undecided = advisory.undecided(audit.after) or ()
-        open_facts = {(condition.about or condition.says, unknown.reason) for condition, unknown in undecided}
-        if len(open_facts) == 1:
-            [(_, reason)] = open_facts
-            by_reason.setdefault(reason, []).append(name)
-            settings.setdefault(reason, advisory.setting)
-    for reason, names in by_reason.items():
-        listed = ", ".join(names)
-        message = (
-            f"Whether {listed} of vLLM {audit.after.version} {'is' if len(names) == 1 else 'are'} met here is open: "
-        )
-        message += f"{reason}. `rlaudit explain {names[0]}` says what to do."
-        yield RULE.finding(audit, Severity.NOTE, settings[reason], message)
+        if len({(condition.about or condition.says, unknown.fact) for condition, unknown in undecided}) == 1:
+            by_fact.setdefault(undecided[0][1].fact, []).append(advisory)
+    for fact, advisories in by_fact.items():
+        names = [advisory.name for advisory in advisories]
+        message = f"Undecided: {', '.join(names)} ({fact})."
+        yield RULE.finding(audit, Severity.NOTE, names[0], message, confirm=f"rlaudit explain {names[0]}")
 
 
 RULE = Rule("advisory-undecided", Layer.INFERENCE_PATH, check)

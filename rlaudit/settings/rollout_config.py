@@ -81,6 +81,15 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class FrameworkRelease:
+    """The release of a framework that a config is run with."""
+
+    version: Version
+    # `requirements.txt:3 pins 0.6.0`.
+    because: str
+
+
+@dataclass(frozen=True)
 class FrameworkReleases:
     """The releases of the framework that run with a vLLM and read the config."""
 
@@ -176,6 +185,8 @@ class RolloutConfig:
     # Of the framework; None if they are unknown.
     releases: FrameworkReleases | None = None
     copy: Copy | None = None
+    # Returns the release of a package, as the command line, its source or a pin gives it; None if nothing does.
+    release_of: Callable[[str], FrameworkRelease | None] = lambda _package: None
     # The pinned release that is not among them.
     refused_pin: RefusedPin | None = None
     # A pin of the framework with which the config or the vLLM release does not go, in a sentence.

@@ -71,6 +71,9 @@ _WHOLE: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("HuggingFaceTB", r"SmolLM2-(135M|360M|1\.7B)(-Instruct)?", {"architectures": ["LlamaForCausalLM"]}),
 )  # fmt: skip
 
+# How a user names the model of a config that does not.
+_GIVEN = "the model is not known: --model NAME"
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -152,12 +155,13 @@ def architecture(view: Resolution) -> Architecture | Unknown:
         return Architecture({**checkpoint, **text} if isinstance(text, dict) else checkpoint)
     model = view.config.model
     if model is None or model.value is None:
-        return Unknown("this file names no model")
+        return Unknown("this file names no model", hangs_on=_GIVEN)
     # `$HOME/models/Qwen3-8B` leaves the folder open, but not the model.
     name = PurePosixPath(str(model.value if model.known else model.written)).name.lower()
     for pattern, config in _PUBLISHED:
         if re.match(pattern, name):
             return Architecture(config)
     if isinstance(model.value, Unknown):
-        return Unknown(f"the model is not told: {model.value.reason}", hangs_on=model.value.fact)
-    return Unknown(f"the architecture of {model.value} is not known, and its config.json is not here")
+        return Unknown(f"the model is not told: {model.value.reason}", hangs_on=_GIVEN)
+    reason = f"the architecture of {model.value} is not known, and its config.json is not here"
+    return Unknown(reason, hangs_on=f"{model.value} has no config.json here: --model FOLDER")

@@ -1,15 +1,17 @@
 """An advisory speaks on the example in its file, and is silent on the twins beside it, one release off, or mended."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from simulated_audit import findings, fixed, laid_over
+from simulated_audit import findings, fixed, laid_over, simulated_audit
 
 from rlaudit import advisories
-from rlaudit.advisories import has_rule, known_advisories
+from rlaudit.advisories import defects_of, has_rule, known_advisories
+from rlaudit.advisories.advisory import VLLM
 from rlaudit.audit.finding import Finding
 from rlaudit.rules import known_rules
 from rlaudit.rules.advisory_undecided import RULE as UNDECIDED
@@ -38,8 +40,9 @@ def _said(name: str, example: dict[str, Any], folder: Path) -> list[Finding]:
     return findings(known_rules()[name], example)
 
 
-def test_every_advisory_has_its_examples_or_a_rule_of_its_own() -> None:
-    assert {name for name in known_advisories() if not has_rule(name)} == set(MET)
+def test_every_advisory_has_its_examples_or_a_rule_of_its_own_or_is_of_a_curve() -> None:
+    elsewhere = {name for name, advisory in known_advisories().items() if has_rule(name) or advisory.metrics}
+    assert known_advisories().keys() - elsewhere == MET.keys()
 
 
 @EVERY
@@ -60,9 +63,45 @@ def test_it_is_silent_where_one_thing_is_missing(name: str, tmp_path: Path) -> N
 
 def test_none_speaks_in_a_release_outside_its_window(tmp_path: Path) -> None:
     for release in known_versions():
-        for name, (example, _) in MET.items():
+        for name in MET.keys() & defects_of(VLLM).keys():
+            example = MET[name][0]
             if not known_advisories()[name].window.holds(release):
                 assert _said(name, {**example, "to": str(release)}, tmp_path) == [], (name, release)
+
+
+def test_a_line_that_decides_is_named_only_if_there_is_one() -> None:
+    example = {"to": "0.18.1", "framework": "trl", "pins": {"trl": "1.5.0"}, "offline": True}
+    audit = simulated_audit({**example, "engine": {"enable_sleep_mode": True}})
+    for line, said in (("", False), ("trl/a.py:3", True)):
+        config = replace(audit.config, decided={"enable_sleep_mode": line})
+        [finding] = known_rules()["trl-reloads-first-weights"].check(
+            replace(audit, after=replace(audit.after, config=config))
+        )
+        assert ("What decides" in finding.message) is said
+
+
+@pytest.mark.parametrize("name", sorted(MET.keys() - defects_of(VLLM).keys()))
+def test_one_of_a_framework_speaks_in_its_window_and_not_beside_it(name: str, tmp_path: Path) -> None:
+    example, advisory = MET[name][0], known_advisories()[name]
+    window = advisory.window
+    for edge, speaks in ((window.first, 1), (window.last, 1), (window.before, 0), (window.fixed, 0)):
+        if edge is not None:
+            pinned = {**example, "pins": {advisory.of: edge.release}}
+            assert len(_said(name, pinned, tmp_path)) == speaks, edge
+
+
+def test_a_framework_whose_release_is_not_known_is_undecided_and_says_how_to_give_it() -> None:
+    example = {**MET["trl-reloads-first-weights"][0], "pins": {}}
+    assert findings(known_rules()["trl-reloads-first-weights"], example) == []
+    [finding] = findings(UNDECIDED, example)
+    assert "trl-reloads-first-weights (trl's release is not known: --framework trl==X, or pin it)" in finding.message
+
+
+@pytest.mark.parametrize(("releases", "says"), [(["1.2.0", "1.6.0"], 1), (["1.10.0", None], 0)])
+def test_the_releases_that_a_config_can_be_of_decide_without_a_pin(releases: list[Any], says: int) -> None:
+    example = {**MET["trl-reloads-first-weights"][0], "pins": {}, "releases": releases}
+    assert len(findings(known_rules()["trl-reloads-first-weights"], example)) == says
+    assert not any("trl-reloads-first-weights" in one.message for one in findings(UNDECIDED, example))
 
 
 @EVERY

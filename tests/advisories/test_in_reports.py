@@ -32,6 +32,40 @@ def test_every_advisory_is_listed_with_its_window_and_its_sentence(capsys: pytes
         assert lines[name].endswith(advisory.sentence)
 
 
+def test_the_advisories_of_a_framework_are_listed_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [line.split()[0] for line in printed(capsys, "list", "advisories", "--framework", "ms_swift").splitlines()]
+    assert names == [name for name, advisory in known_advisories().items() if advisory.of == "ms-swift"]
+    assert run(["list", "advisories", "--framework", "nobody"]) == run(["list", "rules", "--framework", "trl"]) == 2
+
+
+@pytest.mark.parametrize(("release", "code"), [("1.6.0", 1), ("1.10.0", 0)])
+def test_a_pin_decides_and_stands_in_the_message(
+    release: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("GRPOConfig(use_vllm=True, vllm_mode='colocate', vllm_enable_sleep_mode=True)\n")
+    Path("uv.lock").write_text(f'[[package]]\nname = "trl"\nversion = "{release}"\n')
+    arguments = ["inspect", "train.py", "--from", "0.18.1", "--to", "0.19.0"]
+    text = printed(capsys, *arguments, code=code)
+    assert ("trl 1.6.0 (uv.lock:3 pins 1.6.0) does that (affected: 0.28.0 to 1.9.0)" in text) is bool(code)
+    assert ("Take trl 1.10.0 or later: trl-reloads-first-weights" in text) is bool(code)
+    given = printed(capsys, *arguments, "--framework", "trl==1.5.0", code=1)
+    assert "trl 1.5.0 (--framework pins 1.5.0) does that" in given
+
+
+@pytest.mark.parametrize(("given", "said"), [((), True), (("--model", "Qwen/Qwen3-8B"), False)])
+def test_a_defect_that_one_fact_leaves_open_is_a_line_of_the_first_screen(
+    given: tuple[str, ...], said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("GRPOConfig(use_vllm=True, vllm_mode='colocate')\n")
+    text = printed(capsys, "inspect", "train.py", "--from", "0.18.1", "--to", "0.20.0", *given)
+    first = text.partition("the move")[0]
+    assert ("Undecided: experts-swapped-by-plain-loads" in first) is said
+    assert ("(the model is not known: --model NAME). See: rlaudit explain" in first) is said
+
+
 def test_a_move_lists_what_it_enters_leaves_and_keeps(capsys: pytest.CaptureFixture[str]) -> None:
     entered, left, kept = (
         printed(capsys, "list", "advisories", "--from", "0.20.2", "--to", "0.21.0").rstrip().split("\n\n")

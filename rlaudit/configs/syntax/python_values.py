@@ -13,7 +13,7 @@ from typing import Any
 from rlaudit.configs.syntax.node import REST, Node
 from rlaudit.configs.syntax.python_names import Bound, names_of
 from rlaudit.configs.syntax.python_text import PythonText, parse
-from rlaudit.configs.syntax.python_walk import DEEPEST, At, Function
+from rlaudit.configs.syntax.python_walk import DEEPEST, At, Function, nodes_of
 from rlaudit.settings.place import Place
 from rlaudit.unknown import Unknown
 
@@ -81,7 +81,21 @@ class PythonValues:
                 return self._made(expression, functions, setting, deeper)
             case ast.Attribute() if dtype := _torch_dtype(expression):
                 return dtype
-        return Unknown(f"{_short(expression)} is known only when it runs")
+        default = self._option(expression.attr) if isinstance(expression, ast.Attribute) else _variable(expression)
+        return Unknown(f"{_short(expression)} is known only when it runs", at_default=default)
+
+    def _option(self, name: str) -> tuple[str, str] | None:
+        """Return an option of the program's own command line with its default; None if it has none that is a text."""
+        for at in nodes_of(self.tree):
+            match at.node:
+                case ast.Call(func=ast.Attribute(attr="add_argument"), args=[*names], keywords=keywords):
+                    options = [option.value for option in names if isinstance(option, ast.Constant)]
+                    default = next((word.value for word in keywords if word.arg == "default"), None)
+                    if f"--{name}" in [str(option).replace("-", "_").replace("__", "--", 1) for option in options]:
+                        match default:
+                            case ast.Constant(value=str(value)):
+                                return str(options[-1]), value
+        return None
 
     def _either(self, expression: ast.IfExp, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
         """Return what `a if c else b` can be."""
@@ -144,8 +158,10 @@ class PythonValues:
         for part in expression.values:
             if isinstance(part, ast.FormattedValue):
                 value = self._value(part.value, functions, "", depth)
+                if isinstance(value, Unknown):
+                    return replace(value, at_default=None)
                 if not isinstance(value, bool | int | float | str) or part.format_spec is not None:
-                    return value if isinstance(value, Unknown) else Unknown("it is formatted when it runs")
+                    return Unknown("it is formatted when it runs")
                 text += str(value)
             elif isinstance(part, ast.Constant):
                 text += str(part.value)
@@ -169,7 +185,7 @@ def _computed(sign: ast.operator, left: Any, right: Any) -> Any:
     """Return the sum or product of small numbers, or joined strings."""
     for side in (left, right):
         if isinstance(side, Unknown):
-            return side
+            return replace(side, at_default=None)
     numbers = isinstance(left, int | float) and isinstance(right, int | float)
     if numbers and max(abs(left), abs(right)) < LARGEST and type(sign) in ARITHMETIC:
         try:
@@ -188,6 +204,21 @@ def _torch_dtype(expression: ast.Attribute) -> str:
     return (
         expression.attr if is_torch and expression.attr in {"bfloat16", "float16", "half", "float32", "float"} else ""
     )
+
+
+def _variable(expression: ast.expr) -> tuple[str, str] | None:
+    """Return A and b of `os.environ.get("A", "b")`, `os.getenv("A", "b")` or `os.getenv("A") or "b"`; else None."""
+    match expression:
+        case ast.BoolOp(values=[ast.Call(args=[name]) as call, default]):
+            pass
+        case ast.Call(args=[name, default]) as call:
+            pass
+        case _:
+            return None
+    if not (isinstance(name, ast.Constant) and isinstance(default, ast.Constant) and isinstance(default.value, str)):
+        return None
+    reads = ast.unparse(call.func).removeprefix("os.") in {"environ.get", "getenv"}
+    return (str(name.value), default.value) if reads else None
 
 
 def _short(expression: ast.expr) -> str:

@@ -1,8 +1,8 @@
 """A bfloat16 output head on one side: logits on a coarse lattice, and the other side's off it.
 
-Covered: either side or both, from the top logprobs of each; how much of the k2 the rounding makes follows
-from the size of the steps. Not covered: float16 heads, logprobs that were rounded when stored.
-A head in float32 on one side only can be worse than on none: the remedy is the same head on both.
+Covered: either side or both, from the top logprobs of each. The size of the steps says how much of the k2 the rounding
+makes. Not covered: float16 heads, logprobs that were rounded when stored. A head in float32 on one side only can be
+worse than on none: the remedy is the same head on both.
 Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
 """
 

@@ -76,14 +76,10 @@ class Span:
         if sign in {">=", "<"}:
             truth = True if self.first >= other else False if self.end <= other else None
             if truth is None:
-                return Unknown(f"it depends on whether {title} is {other} or later; {self.why}")
+                return Unknown(f"it depends on whether {title} is {other} or later")
             return truth is (sign == ">=")
         raise ValueError(f"a release is compared by >= and <, not {sign}")
 
-    @property
-    def why(self) -> str:
-        """What tells the release, or that nothing does."""
-        return self._reasons or "nothing in this config tells its release"
 
     @property
     def _reasons(self) -> str:

@@ -1,11 +1,11 @@
 """Cascade attention changes with the migration, or is set in a version that has none left.
 
 What changed
-    V0 had no cascade attention. V1 used it for batches that share a long prefix unless `disable_cascade_attn` was
-    set; 0.18.0 made "disabled" the default (vllm#36318); 0.32.0 removed the code, keeps the flag and ignores it.
+    V0 had no cascade attention. V1 used it for batches that share a long prefix unless `disable_cascade_attn` was set.
+    0.18.0 made "disabled" the default (vllm#36318). 0.32.0 removed the code, and ignores the flag.
 
 Why it matters
-    It computes attention over the shared prefix once for the whole batch: another kernel and another order of
+    It computes attention over the shared prefix once for the whole batch. That is another kernel and another order of
     summation for exactly the prompts that RL repeats. A100s returned wrong results for a time (vllm#22103).
 
 Example

@@ -6,7 +6,7 @@ What changed
     false, of which it warns (0.18.1 vllm/engine/arg_utils.py:2081).
 
 Why it matters
-    Where a prompt is cut decides which kernels compute it and beside which other tokens: the same prompt no longer
+    The place of the cut decides which kernels compute a prompt, beside which other tokens. The same prompt no longer
     rounds the same way. The effect is small and spread over all tokens; it explains noise, not a bias.
 
 Example

@@ -6,9 +6,9 @@ What changed
     it.
 
 Why it matters
-    A prompt that was seen before is not computed again: its keys and values come from another batch, and after a
-    weight update from another policy unless the cache was reset. It is one of the V1-only defaults that PipelineRL
-    had to turn off to get its V0 curves back.
+    A prompt that was seen before is not computed again. Its keys and values come from another batch, and after a weight
+    update from another policy, unless the cache was reset. It is one of the V1-only defaults that PipelineRL had to
+    turn off to get its V0 curves back.
 
 Example
     Reported:

@@ -5,10 +5,9 @@ What changed
     that does not divide its logits by the temperature (ROLL's does not) agrees with raw logprobs, V1's default.
 
 Why it matters
-    Log p at T is compared with log p at 1. Ratios differ from 1 although both sides hold the same weights;
-    mismatch metrics and importance corrections then measure the temperature. With raw logprobs the metrics look
-    clean, but the tokens are still drawn at another temperature than the trainer's: dividing in the trainer is the
-    better remedy.
+    Log p at T is compared with log p at 1. Ratios differ from 1 although both sides hold the same weights; mismatch
+    metrics and importance corrections then measure the temperature. With raw logprobs the metrics look clean, but the
+    tokens are still drawn at another temperature than the trainer's. Dividing in the trainer is the better fix.
 
 Example
     Reported:

@@ -2,7 +2,7 @@
 
 What changed
     Without `seed`, V0 and V1 of 0.8.5 stay unseeded. V1 of 0.9.0 and later seeds with 0; 0.12.0 declares 0. 0.32.0
-    mixes the data-parallel rank into the seed, so that ranks which sampled alike do not any more.
+    mixes the data-parallel rank into the seed, so ranks no longer sample alike.
 
 Why it matters
     Logprobs keep their meaning; which tokens are drawn does not. Two starts of the same engine now draw the same

@@ -54,8 +54,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
         most.sequences,
         LEAST_SHARE_OF_FAR,
         "tokens more than a nat apart",
-        f"{count} of the {far} tokens that are more than a nat apart have the {side} logprob {number:g}: it was put "
-        "in, as for the tokens of a tool, a template or padding, or as a bound",
+        f"{count} of the {far} tokens that are more than a nat apart have the {side} logprob {number:g}, as if put in "
+        "for a tool, a template or padding, or as a bound",
     )
 
 
@@ -73,9 +73,9 @@ def _floored(evidence: TokenEvidence, side: str) -> Signature:
         sequences,
         LEAST_SHARE_AT_A_FLOOR,
         "tokens below a bound",
-        f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that the "
-        f"other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a bound, as of a clip or "
-        f"log(p + {math.exp(floor):.1g}); log it without",
+        f"the {side} logprob is never below {floor:.4g}, which it has in {held} of the {below} tokens that are less "
+        f"likely on the other side, down to {others_T.min(initial=0.0):.4g}; a clip or log(p + {math.exp(floor):.1g}) "
+        "does that: log it without",
     )
 
 

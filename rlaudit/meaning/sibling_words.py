@@ -45,8 +45,8 @@ CAUSES = {
 }
 # Not a matter of more samples: why the data cannot tell.
 NO_SUCH_FIGURE = {
-    Deviation.TOP_K: "one logprob a token ranks it among the tokens that other samples drew, not among all: a larger "
-    "top-k shows by the mass it cuts alone",
+    Deviation.TOP_K: "one logprob a token does not give its rank among all tokens; a larger top-k shows only by the "
+    "mass that it cuts",
     Deviation.PENALTY: "what it takes from some tokens it gives to others as likely",
 }
 AGREE_OTHERWISE = "new samples of one prompt agree more or less often than that"

@@ -47,9 +47,9 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _finding(audit: Audit) -> Finding:
-    was = "off with" if audit.before.exists(SETTING) else "not there in"
+    was = "is off with" if audit.before.exists(SETTING) else "does not exist in"
     message = (
-        f"Nothing sets {SETTING}: {was} {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
+        f"Nothing sets {SETTING}. It {was} {engine_of(audit.before)} and is on with {engine_of(audit.after)}. "
         "Set it to false to keep what runs today."
     )
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)

@@ -59,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return  # Without it no two requests have a block in common, and nothing cascades.
     was, now = ("off" if side.value else "on" for side in (moved.before, moved.after))
     message = (
-        f"Nothing sets {SETTING}: cascade attention is {was} with {engine_of(audit.before)} and {now} with "
+        f"Nothing sets {SETTING}. Cascade attention is {was} with {engine_of(audit.before)} and {now} with "
         f"{engine_of(audit.after)}."
     )
     fix = None

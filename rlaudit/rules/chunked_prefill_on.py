@@ -50,7 +50,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _finding(audit: Audit) -> Finding:
-    message = f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}"
+    message = f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}"
     fix = None
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
         message += ", which ignores a false (0.11.1 does not). Rounding of long prompts moves with it."

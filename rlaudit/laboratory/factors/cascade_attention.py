@@ -40,9 +40,9 @@ def observe(trace: ArmTrace) -> Observation:
         return Observation("on", f"{cascade['used']} of {cascade['considered']} batches used it")
     return Observation(
         None,
-        f"allowed, but none of {cascade['considered']} batches used it: at most {cascade['longest_prefix']} tokens "
-        f"were shared by all of at most {cascade['most_requests']} requests, and it takes {SHARED_TOKENS} tokens "
-        f"and {REQUESTS} requests; give the recipe prompts that begin with {SHARED_TOKENS} tokens in common",
+        f"allowed, but none of {cascade['considered']} batches used it: at most {cascade['most_requests']} requests "
+        f"shared at most {cascade['longest_prefix']} tokens; it takes {REQUESTS} requests whose prompts share "
+        f"{SHARED_TOKENS} tokens",
     )
 
 

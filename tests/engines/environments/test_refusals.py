@@ -57,8 +57,8 @@ def test_a_refusal_names_what_is_needed_what_is_there_and_every_way_out() -> Non
     with pytest.raises(NotFinished) as raised:
         refuse([engine("0.18.1"), engine("0.26.0")], machine("550.54.15", "12.4"))
     assert raised.value.message == (
-        "vllm-0.26.0-cuda cannot run here: its torch 2.11.0 is built for CUDA 13.0, which needs NVIDIA driver "
-        "580.65.06 or newer, and this machine's, 550.54.15, offers CUDA 12.4"
+        "vllm-0.26.0-cuda cannot run here: its torch 2.11.0 needs NVIDIA driver 580.65.06 or newer (CUDA 13.0), "
+        "and this machine's, 550.54.15, offers CUDA 12.4"
     )
     hint = raised.value.hint or ""
     ways = ("driver 580.65.06 or newer", "vLLM 0.19.1, the newest", "cuda-compat", "--python 0.26.0=COMMAND", "+cu129")

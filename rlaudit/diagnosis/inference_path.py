@@ -372,8 +372,8 @@ def _settles(distance: Distance, more_tokens: str) -> str:
     """Say what would settle an inconclusive verdict."""
     if distance.withheld:
         return (
-            "look for a fault of the reference (its settings, its dtype) or name a healthy one; if this model is always "
-            "that far off, set --margin"
+            "look for a fault of the reference (its settings, its dtype) or name a healthy one; if this model is "
+            "always that far off, set --margin"
         )
     if distance.yardstick is Yardstick.CONSEQUENCE and _far_sequences(distance):
         return "state your objective: --gspo-epsilon LOW HIGH if it clips sequences, --ppo-epsilon LOW HIGH if tokens"

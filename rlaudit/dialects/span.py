@@ -80,7 +80,6 @@ class Span:
             return truth is (sign == ">=")
         raise ValueError(f"a release is compared by >= and <, not {sign}")
 
-
     @property
     def _reasons(self) -> str:
         return "; ".join(dict.fromkeys(reason for reason in (self.lower, self.upper) if reason))

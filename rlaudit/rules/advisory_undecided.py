@@ -52,9 +52,8 @@ def check(audit: Audit) -> Iterator[Finding]:
             settings.setdefault(reason, advisory.setting)
     for reason, names in by_reason.items():
         listed = ", ".join(names)
-        message = (
-            f"Whether vLLM {audit.after.version}'s defect{'' if len(names) == 1 else 's'} {listed} can happen here is open: "
-        )
+        defects = f"defect{'' if len(names) == 1 else 's'} {listed}"
+        message = f"Whether vLLM {audit.after.version}'s {defects} can happen here is open: "
         message += f"{reason}. `rlaudit explain {names[0]}` says what to do."
         yield RULE.finding(audit, Severity.NOTE, settings[reason], message)
 

@@ -23,7 +23,7 @@ Safe to ignore when
     never, where the engine does not start.
 
 How to confirm
-    `rlaudit ablate` with factor `batch-invariance`: it measures whether a prompt's logprobs depend on its
+    `rlaudit ablate CONFIG --from A --to B --factor batch-invariance` measures whether a prompt's logprobs depend on its
     neighbours.
 """
 

@@ -25,7 +25,7 @@ Safe to ignore when
     throughput is what you migrate for: larger batches are part of it.
 
 How to confirm
-    `rlaudit ablate` with factor `batch-size`.
+    `rlaudit ablate CONFIG --from A --to B --factor batch-size`.
 """
 
 from collections.abc import Iterator

@@ -24,7 +24,7 @@ Safe to ignore when
     then.
 
 How to confirm
-    `rlaudit ablate` with factor `cascade-attention`.
+    `rlaudit ablate CONFIG --from A --to B --factor cascade-attention`.
 """
 
 from collections.abc import Iterator

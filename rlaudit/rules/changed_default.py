@@ -24,8 +24,8 @@ Safe to ignore when
     you do not compare the two versions with each other.
 
 How to confirm
-    `rlaudit explain A..B` prints every default that moves; `rlaudit ablate` with factor
-    `engine-version` measures all of them together.
+    `rlaudit explain A..B` prints every default that moves. `rlaudit ablate CONFIG --from A --to B --factor
+    engine-version` measures all of them together.
 """
 
 from collections.abc import Iterator

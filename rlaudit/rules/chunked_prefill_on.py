@@ -25,7 +25,7 @@ Safe to ignore when
     prompts are shorter than `max_num_batched_tokens` and few run at once.
 
 How to confirm
-    `rlaudit ablate` with factor `chunked-prefill`.
+    `rlaudit ablate CONFIG --from A --to B --factor chunked-prefill`.
 """
 
 from collections.abc import Iterator

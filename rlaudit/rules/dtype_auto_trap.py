@@ -24,7 +24,8 @@ Safe to ignore when
     the checkpoint's config.json says `"torch_dtype": "bfloat16"` (or float16), which every release reads alike.
 
 How to confirm
-    Look at the dtype in the engine's start-up log of both versions; `rlaudit ablate` with factor `dtype`.
+    Look at the dtype in the engine's start-up log of both versions, or run `rlaudit ablate CONFIG --from A --to B
+    --factor dtype`.
 """
 
 from collections.abc import Iterator

@@ -25,8 +25,8 @@ Safe to ignore when
     another file starts the server, this is only a note: look there.
 
 How to confirm
-    Look for "Initializing a V0" or "V1 LLM engine" in the log of the version today. `rlaudit ablate` with factor
-    `engine-version` at `0.8.5 V0` and at `0.8.5 V1` tells what the engine alone changes.
+    Look for "Initializing a V0" or "V1 LLM engine" in the log of the version today. A recipe with factor
+    `engine-version` at `0.8.5 V0` and at `0.8.5 V1` shows what the engine alone changes.
 """
 
 from collections.abc import Iterator

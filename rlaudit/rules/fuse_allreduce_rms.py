@@ -24,7 +24,7 @@ Safe to ignore when
     FlashInfer is not installed beside vLLM.
 
 How to confirm
-    `rlaudit ablate` with factor `enforce-eager`, which runs without the pass, on a machine with as many GPUs.
+    `rlaudit ablate CONFIG --from A --to B --factor enforce-eager`runs without the pass, on a machine with as many GPUs.
 """
 
 from collections.abc import Iterator

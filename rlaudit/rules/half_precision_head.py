@@ -34,7 +34,6 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype, trainer_head_dtype
-from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer

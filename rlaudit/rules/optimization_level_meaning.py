@@ -25,7 +25,7 @@ Safe to ignore when
     you chose the number for the new version.
 
 How to confirm
-    `rlaudit ablate` with factor `enforce-eager`.
+    `rlaudit ablate CONFIG --from A --to B --factor enforce-eager`.
 """
 
 from collections.abc import Iterator

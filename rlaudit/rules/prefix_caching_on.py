@@ -27,7 +27,7 @@ Safe to ignore when
     it.
 
 How to confirm
-    `rlaudit ablate` with factor `prefix-caching`; recipe `v0-to-v1` has it.
+    `rlaudit ablate CONFIG --from A --to B --factor prefix-caching`. Recipe `v0-to-v1` has the factor, too.
 """
 
 from collections.abc import Iterator

@@ -25,7 +25,8 @@ Safe to ignore when
     The difference is wanted: the importance weight is meant to carry rollouts at T over to a policy at 1.
 
 How to confirm
-    `rlaudit ablate v0-to-v1` with `trainer: {temperature: ignore}` in the recipe, factor `logprobs-mode`.
+    Write `trainer: {temperature: ignore}` into a copy of recipe `v0-to-v1`, run `rlaudit ablate COPY`, and look at
+    factor `logprobs-mode`.
 """
 
 from collections.abc import Iterator

@@ -25,8 +25,8 @@ Safe to ignore when
     never, where the engine does not start.
 
 How to confirm
-    Start the engine; it names the key. `rlaudit ablate` with factor `enforce-eager` tells whether the block
-    mattered.
+    Start the engine: it names the key. `rlaudit ablate CONFIG --from A --to B --factor enforce-eager` tells whether the
+    block mattered.
 """
 
 from collections.abc import Iterator, Mapping

@@ -62,11 +62,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
-                f"What vLLM {audit.after.version} runs with is open. Write it in a way that arrives.",
+                f"What vLLM {audit.after.version} runs with is open. Write it in a form that reaches the engine.",
             )
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
-            effect = f"vLLM {audit.after.version} runs with true. Write it in a way that arrives."
+            effect = f"vLLM {audit.after.version} runs with true. Write it in a form that reaches the engine."
             if _is_so_already(audit, lost):
                 severity = Severity.WARNING if lost.place.path != audit.config.path else severity
         else:

@@ -89,7 +89,7 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
             yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
         if log.elsewhere:
             yield (
-                f"{log.elsewhere} sequences were scored on another host than they were sampled on; its clock is another, "
+                f"{log.elsewhere} sequences were scored on another host than they were sampled on, with another clock, "
                 "so the trainer's version of the weights, and the lag, are not known"
             )
         if log.alike:

@@ -45,7 +45,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
         return np.zeros((evidence.tokens, 0))
     others_T = _noise_of_the_others(evidence, batch_T, batches)
     if others_T is None:
-        return NotTested("batches hold one prompt each: a prompt cannot be told from its batch")
+        return NotTested("batches hold one prompt each, so prompt and batch cannot be separated")
     expected_T = evidence.excess.expected_T
     columns = [others_T * expected_T / float(expected_T.mean())]
     size_T = np.log2(np.asarray(evidence.columns["batch_size"], dtype=np.float64))

@@ -59,7 +59,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("no mismatch to explain")
     rounding = evidence.head_rounding
     if not rounding.rounded_sides and rounding.unclear:
-        return NotTested(f"the lattice of top logprobs does not tell: {rounding.unclear}")
+        return NotTested(f"the top logprobs do not show it: {rounding.unclear}")
     part = excess.parts[CONSTANT]
     of_constant = explained_share(evidence)
     of_outliers = _share_one_step_off(evidence)

@@ -154,7 +154,7 @@ def span_of(
     # A pin of a release that starts with this vLLM outweighs what the vLLM only suggests.
     if "runs with vllm" in declared or span.holds(release.version):
         return _only(release)
-    return replace(span, unused=f"{pin}, which does not go with vLLM {vllm}: {read_as}")
+    return replace(span, unused=f"{pin}, which does not run with vLLM {vllm}: {read_as}")
 
 
 def written_fields(declared: Entry, holds: Holds, is_written: Callable[[str], bool]) -> Iterator[str]:

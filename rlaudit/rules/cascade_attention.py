@@ -48,7 +48,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     setting = audit.config.engine.get(SETTING)
     is_requested = setting is not None and setting.place is not None and setting.value is False
     if is_requested and audit.after.version >= NO_CASCADE_ATTENTION:
-        message = f"{SETTING}=false asks for cascade attention, which {audit.after.version} does not have any more."
+        message = f"{SETTING}=false requests cascade attention, which {audit.after.version} does not have any more."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
         return
     moved = moved_default(audit, SETTING)

@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     heat = temperature(side)
     if heat == 1:
         return
-    at = f"a temperature that this file does not tell ({heat.reason})" if isinstance(heat, Unknown) else f"T={heat:g}"
+    at = f"a temperature that this file does not say ({heat.reason})" if isinstance(heat, Unknown) else f"T={heat:g}"
     message = f"{engine_of(side)} returns logprobs at {at}, and the trainer does not divide its logits by it."
     if side.is_v1 is False:
         remedy = "Divide by it in the trainer; V0 has no raw logprobs."

@@ -159,5 +159,5 @@ def architecture(view: Resolution) -> Architecture | Unknown:
         if re.match(pattern, name):
             return Architecture(config)
     if isinstance(model.value, Unknown):
-        return Unknown(f"the model is not told: {model.value.reason}", hangs_on=model.value.fact)
+        return Unknown(f"the model is not known: {model.value.reason}", hangs_on=model.value.fact)
     return Unknown(f"the architecture of {model.value} is not known, and its config.json is not here")

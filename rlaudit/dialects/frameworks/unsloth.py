@@ -85,7 +85,7 @@ def of_the_config(reading: Reading) -> None:
     if len(calls) == 1:
         _sampling_params(reading, calls[0])
     elif given is not None and given.value is not None:
-        reason = "vllm_sampling_params: its SamplingParams(...) is not told by this file"
+        reason = "vllm_sampling_params: its SamplingParams(...) is not in this file"
         draft.not_seen.append(reason)
         for name, setting in draft.sampling.items():
             if setting.place is None and name in NEUTRAL_SAMPLING:

@@ -52,8 +52,8 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share with two digits."""
-    return f"{100 * share:.2g} %" if share < 1 else "100 %"
+    """Write a share with two digits, or more if it is above all."""
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
 
 
 def _below_one(share: float) -> str:

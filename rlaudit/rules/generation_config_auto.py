@@ -66,7 +66,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif left:
         certain = audit.config.has_trainer and set(left) & set(COMMON)
         file = "the model's generation_config.json" if where == "auto" else f"the generation_config.json in {where}"
-        message = f"{engine_of(side)} takes {', '.join(left)} from {file} if a request does not name them"
+        them = "it" if len(left) == 1 else "them"
+        message = f"{engine_of(side)} takes {', '.join(left)} from {file} if a request leaves {them} out"
         if audit.crosses(PENALTIES_FROM_THE_MODEL) and set(left) & set(PENALTIES):
             message += " (the penalties are new in 0.31.0)"
         message += ". Set generation_config=vllm, or name all of them in the sampling parameters."

@@ -28,8 +28,8 @@ OF_POSITION = (
     "goes from the median to the 90th percentile."
 )
 OF_ENTROPY = (
-    "Mean |d| of the tokens by the entropy of the trainer's distribution that they were drawn from. The band goes from "
-    "the median to the 90th percentile."
+    "Mean |d| of the tokens by the entropy that the trainer's distribution had at their place. The band goes from the "
+    "median to the 90th percentile."
 )
 NO_ENTROPY = "the tokens carry no trainer_entropy"
 

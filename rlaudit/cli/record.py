@@ -113,7 +113,7 @@ def record(
     """Record what a training asks of vLLM and what it gets.
 
     Runs any command, unchanged; `rlaudit explain recorder` says what that costs.
-    Ends as the command does, and with 3 if that is 0 and no vLLM engine was recorded.
+    Its exit code is the command's, or 3 if that is 0 and no vLLM engine was recorded.
     `rlaudit explain recording` prints what a recording holds.
     """
     settings = Settings(

@@ -79,7 +79,7 @@ def test_of_samplers_the_one_that_asks_for_logprobs_is_the_rollouts_and_the_othe
     text = "from vllm import *\nLLM('m')\nSamplingParams(temperature=0.9, logprobs=0)\nSamplingParams(temperature=0)\n"
     config = read_one(DIALECT, text, "0.18.1", "run.py")
     assert config.sampling["temperature"].value == 0.9
-    assert "SamplingParams in line 4: it asks for no logprobs and is not taken for the rollout's" in config.not_seen
+    assert "SamplingParams in line 4: it requests no logprobs and is not taken for the rollout's" in config.not_seen
 
 
 def test_keywords_from_elsewhere_are_said() -> None:

@@ -3,7 +3,8 @@
 Covered: k2 beyond what is usual here that has all marks of rounding (below) and that no covariate and no rounded head
 explains. Rounding errs anew at every token. Its standardised log ratios have no outliers and do not depend on how sure
 the model is. They do not repeat for the same token id or along a sequence. Wrong or old weights err the same way each
-time. What is usual is the k2 of today's engine (`compare NEW --before TODAY`), unless that one has a mismatch itself.
+time.
+What is usual is the k2 of today's engine (`compare NEW --before TODAY`), unless that one has a mismatch itself.
 Not covered: logs without today's, where it is unknown how much rounding is usual, and logs without token ids, where
 wrong weights look the same. There it stays an unexplained residual. Precision is not named by elimination.
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.

@@ -4,7 +4,8 @@ Covered: a missing or doubled BOS, another chat template, another system prompt,
 within some tens of tokens, unlike the older weights that an update in flight leaves at the beginning of each sequence.
 Typical first tokens err more than later ones in prompt after prompt, unlike noise in the few contexts that samples
 share. Later tokens are explained by rounding, unlike other weights and temperatures. It is there in sequences without
-cached tokens, unlike a stale prefix cache. Not covered: prompts that differ in a way the whole completion depends on.
+cached tokens, unlike a stale prefix cache.
+Not covered: prompts that differ in a way the whole completion depends on.
 Source: NeMo-RL's list of causes when a model is added; ms-swift 8196.
 """
 

@@ -3,8 +3,8 @@
 Agent loops append the tokens of a tool with a logprob of 0 (verl's `response_logprobs += [0.0] * len(response_ids)`).
 Padding and forced tokens have 0 as well, and a clip leaves its bound. A log without a loss mask counts them all.
 Covered: tokens more than a nat apart, half of which have exactly one number on one side. Another tokenisation has no
-such number. Under filters a token that was kept alone has 0, but is not so far off. Not covered: near-greedy sampling,
-which reports 0 by itself, and numbers that are put in with noise.
+such number. Under filters a token that was kept alone has 0, but is not so far off.
+Not covered: near-greedy sampling, which reports 0 by itself, and numbers that are put in with noise.
 Source: verl's agent loops, which give such tokens a response_mask of 0.
 """
 

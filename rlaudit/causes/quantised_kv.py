@@ -2,8 +2,8 @@
 
 Covered: growth with the absolute position (or with the completion's, if prompt lengths are not known). Typical tokens
 grow in prompt after prompt, unlike noise of a few contexts. No token id shares the errors, unlike other weights and
-rope settings. Tokens seen before err to both sides, unlike under a penalty. Not covered: a rope or position
-configuration that differs so little that no token id shows it.
+rope settings. Tokens seen before err to both sides, unlike under a penalty.
+Not covered: a rope or position configuration that differs so little that no token id shows it.
 Source: research on FP8 rollouts (Jet-RL, NeMo-RL's gates for FP8 caches).
 """
 

@@ -2,8 +2,8 @@
 
 Covered: rows of another shard, file or step beside a sequence, and text of which every token is another. Swapped rows
 would fit another row of this log. Text that was tokenised again agrees at its beginning. With other weights both sides
-still find the same tokens hard, in all sequences alike. Not covered: logs in which no sequence meets its counterpart;
-that is a mismatch without a name.
+still find the same tokens hard, in all sequences alike.
+Not covered: logs in which no sequence meets its counterpart; that is a mismatch without a name.
 """
 
 from functools import partial

@@ -111,7 +111,7 @@ def _on_cpu(args: dict[str, Any], context: int, version: Version) -> tuple[dict[
         "enforce_eager": (True, "compiling at every start takes longer than sampling here"),
         "block_size": (
             smallest_cpu_block(version),
-            "larger than the prompts' shared prefix otherwise, and nothing would be cached",
+            f"the default of vLLM {version} is longer than the prompts' shared prefix, so nothing would be cached",
         ),
     }
     changes = [f"{name}={args.pop(name)}: of a GPU; left out on this CPU" for name in OF_A_GPU if name in args]

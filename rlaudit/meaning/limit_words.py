@@ -8,6 +8,7 @@ from rlaudit.statistics.resample import FEWEST_CLUSTERS
 
 # So many in the first half of the sentence.
 FIRST = 3
+HALF = 0.5
 GROUPS_OR_ENTROPY = "log trainer_entropy, or token ids of four samples and more of each prompt"
 
 
@@ -16,8 +17,8 @@ def would_have_shown(limits: Limits) -> str:
     step = limits.inverse_temperature
     parts = [
         f"a mean ratio off by more than {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
-        # A sampler so much hotter has its 1/T lower by this step.
-        f"a temperature off by more than {percent(step / (1.0 - step))}" if step is not None and step < 1 else "",
+        # A sampler so much hotter has its 1/T lower by this step. Twice the temperature and more is no limit.
+        f"a temperature off by more than {percent(step / (1.0 - step))}" if step is not None and step < HALF else "",
         f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
         f"a top-p that cuts more than {percent(limits.mass)} of the mass"
         if limits.mass is not None and limits.mass < 1
@@ -52,8 +53,8 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share with two digits, or more if it is above all."""
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
+    """Write a share with two digits."""
+    return f"{100 * share:.2g} %" if share < 1 else "100 %"
 
 
 def _below_one(share: float) -> str:

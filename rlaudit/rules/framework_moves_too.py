@@ -66,8 +66,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         today = before.oldest if pinned else f"a release before {before.newest}"
         name = audit.config.framework.replace("_", "-")
         message = (
-            f"{name} has to move with vLLM. vLLM {audit.before.version} needs {today} ({before.until}), "
-            f"{audit.after.version} needs {after.oldest} or later ({after.because}). Read what {name} changes."
+            f"{name} has to move with vLLM: {today} runs with vLLM {audit.before.version} ({before.until}), "
+            f"{after.oldest} or later with {audit.after.version} ({after.because}). Read what {name} changes."
         )
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."

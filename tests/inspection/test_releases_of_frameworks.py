@@ -88,6 +88,6 @@ def test_a_pin_that_is_not_taken_today_is_said_with_what_is_taken(project: Proje
 
 def test_a_pinned_release_is_named_as_it_is_where_the_framework_has_to_move(project: Project) -> None:
     words = ("--from", "0.11.1", "--to", "0.22.0", "--select", "framework-moves-too", "--output", "concise")
-    assert "verl moves with it: 0.7.0 runs with vLLM 0.11.1" in project.inspected(
+    assert "verl has to move with vLLM: 0.7.0 runs with vLLM 0.11.1" in project.inspected(
         "run.sh", VERL, *words, pins="verl==0.7.0\n"
     )

@@ -123,9 +123,7 @@ def test_the_cuda_of_resolved_packages_is_that_of_their_runtime_library(line: st
 def test_what_was_resolved_is_held_against_the_driver_before_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     resolution = Resolution(("torch==9.9.9", "nvidia-cuda-runtime==13.2.1"), Plan())
     monkeypatch.setattr(building, "offered_cuda", lambda: "12.8")
-    with pytest.raises(
-        NotFinished, match=r"vllm-99\.0-cuda cannot run here: its torch 9\.9\.9 needs .*CUDA 13\.2"
-    ):
+    with pytest.raises(NotFinished, match=r"vllm-99\.0-cuda cannot run here: its torch 9\.9\.9 needs .*CUDA 13\.2"):
         building._check_torch(engine("99.0"), resolution)
     monkeypatch.setattr(building, "offered_cuda", lambda: "")
     building._check_torch(engine("99.0"), resolution)

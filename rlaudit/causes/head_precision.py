@@ -86,7 +86,7 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     falsifier="k2 stays the same with a float32 head on both sides",
-    next="compute the head in float32 on both sides (never on one) and compare. vLLM 0.26.0 and later take "
-    'hf_overrides={"head_dtype": "float32"}; `rlaudit explain fp32-head` has older releases',
+    next="compute the head in float32 on both sides (never on one) and compare. How: rlaudit explain "
+    'fp32-head; vLLM 0.26.0 and later take hf_overrides={"head_dtype": "float32"}',
     factor="fp32-head",
 )

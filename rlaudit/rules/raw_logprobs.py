@@ -101,7 +101,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if trainer_does:
         does = f"The trainer {' and '.join(trainer_does)}"
         if not in_the_loss(audit.config):
-            return Severity.WARNING, f"{does}: it recomputes old logprobs, so only the logged mismatch is wrong."
+            return Severity.WARNING, f"{does}, but recomputes old logprobs, so only the logged mismatch is wrong."
         sentence = f"{does}, so its importance ratios are wrong from the first step"
         return (Severity.ERROR, f"{sentence}.") if uses is True else (Severity.WARNING, f"{sentence} if it reads them.")
     if divides is False:

@@ -159,7 +159,7 @@ def _images_in_prompts(side: Side) -> Truth:
     limits = object_of(side.value("limit_mm_per_prompt"))
     if side.value("language_model_only") is True or (limits and not any(limits.values())):
         return False
-    return True if limits else Unknown("whether prompts have images is not told by this file")
+    return True if limits else Unknown("this file does not say whether prompts have images")
 
 
 def _sequence_parallel(side: Side) -> Truth:
@@ -190,14 +190,14 @@ def _cache_survives(side: Side) -> Truth:
     if facts.resets_prefix_cache is True or facts.salts_prefix_cache is True:
         return False
     if facts.resets_prefix_cache is None or isinstance(facts.resets_prefix_cache, Unknown):
-        return Unknown("whether the prefix cache is reset with every update is not told by this file")
+        return Unknown("this file does not say whether the prefix cache is reset with every update")
     return True
 
 
 def _adapters_on_experts(side: Side) -> Truth:
     modules = side.config.engine.get("lora_target_modules")
     if modules is None or not isinstance(modules.value, list):
-        return Unknown("whether adapters are on experts is not told by this file")
+        return Unknown("this file does not say whether adapters are on experts")
     return any("expert" in str(module) for module in modules.value)
 
 
@@ -206,12 +206,12 @@ def _padded_vocabulary(side: Side) -> Truth:
     if isinstance(model, Unknown):
         return model
     size = model.config.get("vocab_size")
-    return size % _PADDED_TO != 0 if isinstance(size, int) else Unknown("the size of the vocabulary is not told")
+    return size % _PADDED_TO != 0 if isinstance(size, int) else Unknown("the size of the vocabulary is not known")
 
 
 def _deep_sleep(side: Side) -> Truth:
     """Return True for TRL, which sleeps at level 2 (trl/generation/vllm_generation.py:702 of f2cd577)."""
-    return side.config.framework == "trl" or Unknown("at which level the engine sleeps is not told by this file")
+    return side.config.framework == "trl" or Unknown("this file does not say at which level the engine sleeps")
 
 
 NAMED: Mapping[str, Condition] = {
@@ -245,7 +245,7 @@ NAMED: Mapping[str, Condition] = {
         lambda side: _tested(rollout_head_dtype(side), lambda dtype: dtype == Dtype.FLOAT32),
     ),
     "head-dtype-requested": Condition(
-        "hf_overrides asks for a head dtype", lambda side: requested_head_dtype(side) is not None
+        "hf_overrides requests a head dtype", lambda side: requested_head_dtype(side) is not None
     ),
     "batch-invariance": Condition("batch invariance is requested", asks_for_batch_invariance),
     "filtered": Condition("top-k or top-p is set", lambda side: bool({"top_k", "top_p"} & set(filters(side)))),

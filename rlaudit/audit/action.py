@@ -37,7 +37,7 @@ def take(framework: str, releases: FrameworkReleases | None, vllm: str) -> Actio
     """Return the move of the framework to a release that runs with a vLLM."""
     name = framework.replace("_", "-")
     if releases is None:
-        return Action(ActionKind.FRAMEWORK, f"a release of {name} that goes with vLLM {vllm}")
+        return Action(ActionKind.FRAMEWORK, f"a release of {name} that runs with vLLM {vllm}")
     name = releases.of or name
     until = f", before {releases.newest}" if releases.newest is not None else ""
     return Action(ActionKind.FRAMEWORK, f"{name} {releases.oldest} or later{until}")

@@ -1,9 +1,9 @@
 """The same request gives other logprobs in another batch: mismatch that batches share or that grows with them.
 
-Covered: batches that differ from each other in the size of their mismatch, judged by the other prompts of the batch, so
-that a prompt cannot explain itself. Not covered: dependence that is the same in every batch, which looks like
-precision; and batches that are training steps, where what changes between steps comes along (the version lag is taken
-out first where it is known).
+Covered: batches that differ from each other in the size of their mismatch. The other prompts of a batch judge each
+prompt, so that none explains itself. Not covered: dependence that is the same in every batch, which looks like
+precision. If batches are training steps, what changes between steps comes along; a known version lag is taken out
+first.
 Source: Thinking Machines, "Defeating Nondeterminism in LLM Inference"; vLLM's batch invariance tests.
 """
 
@@ -45,7 +45,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
         return np.zeros((evidence.tokens, 0))
     others_T = _noise_of_the_others(evidence, batch_T, batches)
     if others_T is None:
-        return NotTested("batches hold one prompt each: a prompt cannot be told from its batch")
+        return NotTested("batches hold one prompt each, so prompt and batch cannot be separated")
     expected_T = evidence.excess.expected_T
     columns = [others_T * expected_T / float(expected_T.mean())]
     size_T = np.log2(np.asarray(evidence.columns["batch_size"], dtype=np.float64))

@@ -1,11 +1,12 @@
 """Rounding in the body of the model: dense noise that is anew at every token, in proportion to 1 - p.
 
 Covered: k2 beyond what is usual here that has all marks of rounding (below) and that no covariate and no rounded head
-explains. Rounding errs anew at every token: standardised log ratios have no outliers, do not depend on how sure the
-model is, and do not repeat for the same token id or along a sequence. Wrong or old weights err the same way each time.
+explains. Rounding errs anew at every token. Its standardised log ratios have no outliers and do not depend on how sure
+the model is. They do not repeat for the same token id or along a sequence. Wrong or old weights err the same way each
+time.
 What is usual is the k2 of today's engine (`compare NEW --before TODAY`), unless that one has a mismatch itself.
-Not covered: without today's log it is unknown how much rounding is usual, and without token ids wrong weights look the
-same; then it stays an unexplained residual. Precision is not named by elimination.
+Not covered: logs without today's, where it is unknown how much rounding is usual, and logs without token ids, where
+wrong weights look the same. There it stays an unexplained residual. Precision is not named by elimination.
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
 """
 

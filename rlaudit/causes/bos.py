@@ -1,10 +1,10 @@
 """The two sides saw different prompts: off from the first completion token in all sequences, fading with position.
 
-Covered: a missing or doubled BOS, another chat template, another system prompt, as far as its influence fades. Told
-from older weights at the beginning of each sequence, which an update in flight leaves, by fading within some tens of
-tokens; from noise in the few contexts that all samples of a prompt begin with by typical tokens, which err there more
-than later ones in prompt after prompt; from other weights and temperatures by later tokens, which rounding explains;
-from a stale prefix cache by cached_tokens, if some sequences have none.
+Covered: a missing or doubled BOS, another chat template, another system prompt, as far as its influence fades. It fades
+within some tens of tokens, unlike the older weights that an update in flight leaves at the beginning of each sequence.
+Typical first tokens err more than later ones in prompt after prompt, unlike noise in the few contexts that samples
+share. Later tokens are explained by rounding, unlike other weights and temperatures. It is there in sequences without
+cached tokens, unlike a stale prefix cache.
 Not covered: prompts that differ in a way the whole completion depends on.
 Source: NeMo-RL's list of causes when a model is added; ms-swift 8196.
 """

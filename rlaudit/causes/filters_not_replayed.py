@@ -1,9 +1,9 @@
 """Rollouts are renormalised over what top-k, top-p or min-p kept, the trainer over the whole vocabulary.
 
-Covered: with scores, by the filter itself; from logs alone, by log ratios of one sign only (log of the kept mass) and a
-mean ratio below 1, if a filter was requested that the trainer does not replay, or if the engine's top logprobs show
-tokens cut away. Told from precision by that sign, from a constant by differing from token to token, and from anything
-stronger by the mass that top-p keeps at least.
+Covered: with scores, by the filter itself. From logs alone, by log ratios of one sign only (log of the kept mass) and a
+mean ratio below 1. A filter must have been requested, or the engine's top logprobs must show tokens cut away. It
+differs from precision by that sign, and from a constant because it differs from token to token. The mass that top-p
+keeps at least bounds it.
 Not covered: filters so light that they touch hardly any token. Of filters that were not requested and that no list
 shows only the bias is reported.
 Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.

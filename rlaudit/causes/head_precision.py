@@ -1,8 +1,8 @@
 """A bfloat16 output head on one side: logits on a coarse lattice, and the other side's off it.
 
-Covered: either side or both, from the top logprobs of each; how much of the k2 the rounding makes follows
-from the size of the steps. Not covered: float16 heads, logprobs that were rounded when stored.
-A head in float32 on one side only can be worse than on none: the remedy is the same head on both.
+Covered: either side or both, from the top logprobs of each. The size of the steps says how much of the k2 the rounding
+makes. Not covered: float16 heads, logprobs that were rounded when stored. A head in float32 on one side only can be
+worse than on none: the remedy is the same head on both.
 Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
 """
 
@@ -59,7 +59,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("no mismatch to explain")
     rounding = evidence.head_rounding
     if not rounding.rounded_sides and rounding.unclear:
-        return NotTested(f"the lattice of top logprobs does not tell: {rounding.unclear}")
+        return NotTested(f"the top logprobs do not show it: {rounding.unclear}")
     part = excess.parts[CONSTANT]
     of_constant = explained_share(evidence)
     of_outliers = _share_one_step_off(evidence)
@@ -86,6 +86,7 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     falsifier="k2 stays the same with a float32 head on both sides",
-    next="compute the head in float32 on both sides (never on one) and compare",
+    next="compute the head in float32 on both sides (never on one) and compare. How: rlaudit explain "
+    'fp32-head; vLLM 0.26.0 and later take hf_overrides={"head_dtype": "float32"}',
     factor="fp32-head",
 )

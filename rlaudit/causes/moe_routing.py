@@ -1,11 +1,10 @@
 """Routers that choose other experts: a few tokens far off while all others stay where they were.
 
-Covered: tokens more than six standard deviations from what position, entropy and the other columns explain. Told from
-precision, which is dense, from noise with heavy tails, which thins out on the way there, and from a local cause, which
-its covariate explains. A flip meets any token of any sequence and makes it likelier or less likely: outliers that share
-sequences, the sign of a token id, one sign at all, the end of their sequence or the least likely tokens have other
-causes.
-Not covered: routing differences in most tokens, which look like dense noise, and rollouts under a filter, whose edge
+Covered: tokens more than six standard deviations from what position, entropy and the other columns explain. Precision
+is dense instead, noise with heavy tails thins out on the way there, and a covariate explains a local cause. A flip
+meets any token of any sequence and makes it likelier or less likely. Outliers have other causes if they share
+sequences, token ids or a sign, or sit at the end of their sequence or on the least likely tokens.
+Not covered: routing differences in most tokens, which look like dense noise. Nor rollouts under a filter, whose edge
 moves with any noise and puts a few tokens far off.
 Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slime replay the routing.
 """

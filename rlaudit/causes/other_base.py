@@ -52,8 +52,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
         high=high,
         effect_of="tokens with the ratio of two bases",
         large=exact and fits >= NEARLY_ALL * telling,
-        because=f"{side}_logprob is in base {base}: {fits} of {telling} tokens have {BASES[base]:.3f} times as much in "
-        f"nats as there, {'the rollout' if side == 'trainer' else 'the trainer'} having just that",
+        because=f"{side}_logprob is in base {base}: in {fits} of {telling} tokens "
+        f"{'the rollout' if side == 'trainer' else 'the trainer'} has {BASES[base]:.3f} times as much, as in nats",
     )
 
 

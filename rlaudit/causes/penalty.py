@@ -1,7 +1,7 @@
 """A repetition, presence or frequency penalty, or a logit bias, on one side only.
 
-Covered: with scores, penalties among the candidates and a bias that was requested; from logs alone, log ratios of
-tokens that the sequence holds already against those of others, where they are shifted rather than scattered.
+Covered: with scores, penalties among the candidates and a bias that was requested. From logs alone, log ratios of
+tokens that the sequence holds already, if they are shifted against those of others and not scattered.
 Not covered: a bias that was not requested, and any bias from logs alone; bad words.
 Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
 """

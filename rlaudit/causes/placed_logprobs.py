@@ -1,10 +1,10 @@
 """Logprobs that were put in: no sampler reported them, and one number stands for all of them, or bounds them.
 
-Agent loops append the tokens of a tool with a logprob of 0 (verl's `response_logprobs += [0.0] * len(response_ids)`),
-padding and forced tokens have 0 as well, and a clip leaves its bound. A log without a loss mask counts them all.
+Agent loops append the tokens of a tool with a logprob of 0 (verl's `response_logprobs += [0.0] * len(response_ids)`).
+Padding and forced tokens have 0 as well, and a clip leaves its bound. A log without a loss mask counts them all.
 Covered: tokens more than a nat apart, half of which have exactly one number on one side; tokens with one number that
-the list of most probable tokens beside them leaves no room for. Told from another tokenisation
-and from filters, under which a token that was kept alone has 0, by that number and by its distance.
+the list of most probable tokens beside them leaves no room for. Another tokenisation has no such number. Under filters
+a token that was kept alone has 0, but is not so far off.
 Not covered: near-greedy sampling, which reports 0 by itself, and numbers that are put in with noise.
 Source: verl's agent loops, which give such tokens a response_mask of 0.
 """
@@ -60,8 +60,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
         most.sequences,
         LEAST_SHARE_OF_FAR,
         "tokens more than a nat apart",
-        f"{count} of the {far} tokens that are more than a nat apart have the {side} logprob {number:g}: it was put "
-        "in, as for the tokens of a tool, a template or padding, or as a bound",
+        f"{count} of the {far} tokens that are more than a nat apart have the {side} logprob {number:g}, as if put in "
+        "for a tool, a template or padding, or as a bound",
     )
 
 
@@ -79,9 +79,9 @@ def _floored(evidence: TokenEvidence, side: str) -> Signature:
         sequences,
         LEAST_SHARE_AT_A_FLOOR,
         "tokens below a bound",
-        f"the {side} logprob is never below {floor:.4g}, and stays there in {held} of the {below} tokens that the "
-        f"other side finds less likely, down to {others_T.min(initial=0.0):.4g}: a bound, as of a clip or "
-        f"log(p + {math.exp(floor):.1g}); log it without",
+        f"the {side} logprob is never below {floor:.4g}, which it has in {held} of the {below} tokens that are less "
+        f"likely on the other side, down to {others_T.min(initial=0.0):.4g}; a clip or log(p + {math.exp(floor):.1g}) "
+        "does that: log it without",
     )
 
 

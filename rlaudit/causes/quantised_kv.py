@@ -1,9 +1,8 @@
 """A quantised key-value cache: every cached token adds error, so the mismatch grows with the context.
 
-Covered: growth with the absolute position (or with the completion's, where prompt lengths are not known). Told from
-noise of a few contexts by typical tokens, which grow in prompt after prompt; from other weights and rope settings by
-errors that no token id shares; from a penalty, which also grows with what was said already, by tokens seen before,
-which err to both sides here.
+Covered: growth with the absolute position (or with the completion's, if prompt lengths are not known). Typical tokens
+grow in prompt after prompt, unlike noise of a few contexts. No token id shares the errors, unlike other weights and
+rope settings. Tokens seen before err to both sides, unlike under a penalty.
 Not covered: a rope or position configuration that differs so little that no token id shows it.
 Source: research on FP8 rollouts (Jet-RL, NeMo-RL's gates for FP8 caches).
 """

@@ -1,10 +1,10 @@
 """Logprobs reported before temperature and filters, while tokens are sampled after them.
 
-Covered: with scores, any report that leaves processing out; with top logprobs of both sides, another temperature; from
-sampled logprobs alone, a temperature that the report leaves out (the mean ratio is then above 1: it is 1 + chi^2).
-Told from a trainer at the wrong temperature by the tokens: they follow the trainer's meaning, not the reported one.
+Covered: with scores, any report that leaves processing out. With top logprobs of both sides, another temperature. From
+sampled logprobs alone, a temperature that the report leaves out; the mean ratio is then above 1 (1 + chi^2). If the
+trainer had the wrong temperature, tokens would follow the report. Here they follow the trainer's meaning.
 Not covered: T=1 without filters and penalties, where raw and processed are the same numbers.
-Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (the mode's name does not tell: 0.10.0 left the temperature out).
+Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (under the same mode, 0.10.0 left the temperature out).
 """
 
 from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage

@@ -1,7 +1,7 @@
 """The trainer tokenised the text again and got other tokens.
 
-Covered: differing ids where both are known; otherwise agreement that is lost within a sequence and that no single
-shift at a resume restores. Told from engine noise by the lost correlation.
+Covered: differing ids where both are known; otherwise agreement that is lost within a sequence and that no single shift
+at a resume restores. Unlike with engine noise, the correlation is lost.
 Source: rllm 816 and 898; return_token_ids exists for this.
 """
 

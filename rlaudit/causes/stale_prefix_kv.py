@@ -1,10 +1,9 @@
 """Reused key-value blocks of older weights: tokens differ more after a cached prefix, fading with distance.
 
-Covered: sequences with cached tokens against those without; where a recording says which of them older weights had
-computed (stale_tokens), those against all others. Told from stale weights by sparing uncached sequences.
-Not covered: data in which everything or nothing was cached, or whose weights never changed. Where versions were not
-recorded, or are one and the same, noise that a cached prefix brings without any update (other kernels, other chunks)
-looks the same.
+Covered: sequences with cached tokens against those without. If a recording says which of them older weights computed
+(stale_tokens), those against all others. Stale weights would show in uncached sequences as well.
+Not covered: data in which everything or nothing was cached, or whose weights never changed. Without recorded versions,
+or with only one, noise that a cached prefix brings without any update (other kernels, other chunks) looks the same.
 Source: NeMo-RL 4018, prime-rl 1650, AReaL 827; vLLM leaves the reset to the caller (46125).
 """
 

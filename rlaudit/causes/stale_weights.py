@@ -1,10 +1,9 @@
 """Rollouts sampled with older weights than the trainer's: the mismatch grows with the version lag.
 
-Covered: a lag per token or per sequence, of a trainer and a rollout that count versions alike. Told from precision by
-the tokens at lag 0, which differ by rounding alone; from a stale prefix cache by sequences without cached tokens, which
-show it too.
-Not covered: versions that are recorded but not the ones in memory (a failed weight update); that looks like
-wrong weights.
+Covered: a lag per token or per sequence, of a trainer and a rollout that count versions alike. Tokens at lag 0 differ
+by rounding alone, unlike with precision. Sequences without cached tokens show it too, unlike with a stale prefix cache.
+Not covered: versions that are recorded but not the ones in memory (a failed weight update); that looks like wrong
+weights.
 Source: version lag as in PipelineRL and AReaL; NeMo-RL 4018, where a stale prefix cache looked like it.
 """
 

@@ -1,7 +1,7 @@
 """The rows of one side stand beside others of the other side: only one side of a batch was put in another order.
 
-Covered: whole rows, all or some, if both sides of enough of them are in the log. Told from another tokenisation and
-from large mismatches by the row of another sequence, which fits as only an engine and its trainer do.
+Covered: whole rows, all or some, if both sides of enough of them are in the log. Another tokenisation or a large
+mismatch has no such row: that of another sequence fits, as only an engine and its trainer do.
 Not covered: rows that fit no other (`unrelated_rows.py`; or shifted as well), and sequences of fewer than eight tokens.
 Source: verl 4232 (a batch that is sorted by length for its ranks, and what is kept beside it in the old order).
 """

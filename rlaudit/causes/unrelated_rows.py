@@ -1,8 +1,8 @@
 """Both sides of some sequences have nothing in common, from the first token on, while the other sequences meet.
 
-Covered: rows of another shard, file or step beside a sequence, and text of which every token is another. Told from
-swapped rows by the log: it does not hold the row that would fit. Told from text that was tokenised again by the
-beginning, which agrees there. Told from other weights by what both sides find hard, and by the other sequences.
+Covered: rows of another shard, file or step beside a sequence, and text of which every token is another. Swapped rows
+would fit another row of this log. Text that was tokenised again agrees at its beginning. With other weights both sides
+still find the same tokens hard, in all sequences alike.
 Not covered: logs in which no sequence meets its counterpart; that is a mismatch without a name.
 """
 

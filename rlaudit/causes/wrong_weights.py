@@ -1,9 +1,9 @@
 """The rollout runs other weights than the trainer believes: an unmerged adapter, a partial sync, the base model.
 
-Covered: rollout logprobs that lean from the trainer's towards a base model's: log ratio = -slope (base - trainer), with
-slope 1 when the rollout is the base model. Needs base-model logprobs of the same tokens (`base_logprob`).
-Not covered: weights that are wrong in another way; they show as consistent errors per token id, which
-`body_precision.py` takes as a reason not to blame precision.
+Covered: rollout logprobs that lean from the trainer's towards a base model's. The log ratio is -slope (base - trainer),
+with slope 1 if the rollout is the base model. Needs base-model logprobs of the same tokens (`base_logprob`).
+Not covered: weights that are wrong in another way. They show as consistent errors per token id, which rule out
+precision (`body_precision.py`).
 Source: TRL 5312 (weights not pushed again after sleep), Xiaomi and prime-rl practice of comparing weights byte by byte.
 """
 

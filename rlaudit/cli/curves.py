@@ -59,7 +59,7 @@ def curves(
     """Find the first step at which training curves separate.
 
     With --gate: hold one log, finished or growing, against limits.
-    Looking after every step gives no more false alarms.
+    You may check it after every step: that gives no more false alarms.
     """
     of_a_comparison = {"--metric": metric, "--candidates": candidates, "--seed": seed}
     if not gate:

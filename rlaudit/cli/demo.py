@@ -29,7 +29,7 @@ DIAGNOSE = ("diagnose", *RECORDINGS)
 INSPECT = ("inspect", "base.yaml", "--from", "0.8.5", "--to", "0.18.1")
 PROCESSED = ("compare", "vllm-0.18.1-processed.parquet", "--temperature", "0.7")
 QUESTION = """\
-TRL 0.23.1 trained the same program on vLLM 0.8.5 and on 0.10.2 (SmolLM2-135M, temperature 0.7, float32, on a CPU), and
+TRL 0.23.1 trained the same program on vLLM 0.8.5 and on 0.10.2 (SmolLM2-135M, temperature 0.7, float32, on a CPU).
 `rlaudit record -- python train.py` wrote down what it asked of vLLM and what it got. What follows is computed now.
 """
 YOURS = """\

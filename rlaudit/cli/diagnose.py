@@ -16,8 +16,8 @@ def diagnose(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Run directories of ablate, JSON reports of inspect, ablate, compare and curves, and recordings: one, "
-            "or the old and the new one of a migration; of reports any number.",
+            help="Run directories of ablate, JSON reports of inspect, ablate, compare and curves, in any number. Of "
+            "recordings one, or the old and the new one of a migration.",
         ),
     ],
     output: Outputs = None,

@@ -13,8 +13,8 @@ def explain(
         str,
         typer.Argument(
             autocompletion=one_of(all_names),
-            help="A rule, cause, test, framework, factor, metric or key of a training log; or a topic: "
-            f"{', '.join(TOPICS)}, dialects, recording; or a release, as 0.26.0, or a move, as 0.8.5..0.18.1.",
+            help="A rule, cause, test, framework, factor, metric or key of a training log; a release, as 0.26.0; a "
+            f"move, as 0.8.5..0.18.1. Or a topic: {', '.join(TOPICS)}, dialects, recording.",
         ),
     ],
 ) -> int:

@@ -15,7 +15,7 @@ EXIT_CODES = """Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 bad c
 FIX_MODES = ("safe", "unsafe")
 FAIL_ON = ("error", "warning", "note", "never")
 FAIL_FOR = tuple(map(str, FailFor))
-FAIL_FOR_HELP = "move: only what the move brings fails; state: also what is so today already (state)"
+FAIL_FOR_HELP = "move: only what the move brings fails; state (the default): what is so today already fails, too"
 
 
 @dataclass(frozen=True)

@@ -126,10 +126,10 @@ def _versions() -> Rows:
         open_rules = unreviewed(version)
         engines = "V1 or V0" if has_v0(version) else "V1"
         platforms = [platform for platform in RUNS if measured(version, platform)]
-        figures = f"; measured on {' and '.join(platforms)} (rlaudit explain VERSION)" if platforms else ""
-        review = f"; not reviewed: {', '.join(open_rules)}" if open_rules else ""
+        figures = f"measured on {' and '.join(platforms)}" if platforms else "not measured"
+        review = f"not reviewed: {', '.join(open_rules)}" if open_rules else ""
         known = f"{len(catalogue.engine):>3} arguments  {len(catalogue.variables):>3} variables"
-        yield version, engines, known, f"from {catalogue.source}{figures}{review}"
+        yield version, engines, known, "; ".join(filter(None, (figures, review)))
 
 
 def _settings_keys() -> Rows:

@@ -82,8 +82,8 @@ def record(
         bool,
         typer.Option(
             "--redact",
-            help="Write hashes in place of token ids, text, names, paths and command lines, under a key that is kept "
-            "elsewhere: `rlaudit compare` still works, `--score` does not.",
+            help="Write hashes in place of token ids, text, names, paths and command lines. The key is kept "
+            "elsewhere. `rlaudit compare` still works, `--score` does not.",
         ),
     ] = False,
     ring: Annotated[
@@ -113,7 +113,7 @@ def record(
     """Record what a training asks of vLLM and what it gets.
 
     Runs any command, unchanged; `rlaudit explain recorder` says what that costs.
-    Ends as the command does, and with 3 if that is 0 and no vLLM engine was recorded.
+    Its exit code is the command's, or 3 if that is 0 and no vLLM engine was recorded.
     `rlaudit explain recording` prints what a recording holds.
     """
     settings = Settings(
@@ -185,7 +185,7 @@ def _close(out: Path, code: int, onlooker: Onlooker) -> int:
         say(sentence)
     if code == 0 and not has_engine(recording):
         say(
-            "the command ended with 0, and no vLLM engine was recorded: this ends with 3\n"
+            "no vLLM engine was recorded, so the exit code is 3, although the command ended with 0\n"
             "  an engine in a container, on another host or in a process that ran before is not seen from here:\n"
             "  rlaudit record --export DIR writes what records there"
         )
@@ -254,8 +254,8 @@ def _place(into: Path | None) -> Path:
     if is_recording(out):
         raise UsageError(
             f"{out} holds a recording",
-            "name another folder, or move it away; for several commands in one recording (a server, and its trainer): "
-            f"rlaudit record --export FOLDER --into {shlex.quote(str(into))}, and the two variables it prints for each",
+            "name another folder, or move it away. To record several commands together (a server, and its trainer), "
+            f"run rlaudit record --export FOLDER --into {shlex.quote(str(into))} and set the variables it prints",
         )
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=out):

@@ -23,10 +23,10 @@ QUANTITIES: Mapping[str, str] = {
 SAME = frozenset({"k1", "k2", "k3", "mean_abs_log_ratio", "token_mult_prob_error"})
 HEAD = (
     "d is trainer - rollout, the log ratio of a sampled token; r = exp(d). rlaudit takes means over all tokens, before "
-    'any clipping, of the trainer\'s logprobs that it was given; "as here" is that, with the trainer under the '
-    "rollout's weights. Bands are of other models than yours: two runs of one engine tell what is usual with yours.",
-    "[...] may be missing from a key. A name says nothing without its definition: mismatch_kl is k3 in prime-rl and k1 "
-    "in slime, chi2_seq is a product in verl and geometric in ms-swift.",
+    'any clipping. "As here" is such a mean, with the trainer under the rollout\'s weights. Bands are of other models '
+    "than yours: two runs of one engine show what is usual with yours.",
+    "[...] may be missing from a key. A name says nothing without its definition. mismatch_kl is k3 in prime-rl and k1 "
+    "in slime; chi2_seq is a product in verl and geometric in ms-swift.",
 )
 EPSILON = re.compile(r"\{\w+?_(epsilon_\w+):g\}")
 LOGGED_ONLY = (Group.LOGPROBS, Group.CORRECTION, Group.OBJECTIVE)

@@ -147,8 +147,8 @@ def _missing(batch: TokenBatch) -> tuple[str, str] | None:
     if batch.prompt_token_ids_S is None and batch.prompt_texts_S is None:
         return (
             "the prompts",
-            "add prompt_token_ids (or prompt, a text, or messages) to each line, or prompts.jsonl beside the table: "
-            "one line per prompt with prompt_id and one of the three",
+            "add prompt_token_ids (or prompt, a text, or messages) to each line, or put them beside the table, in "
+            "prompts.jsonl: a line for each prompt_id",
         )
     return None
 

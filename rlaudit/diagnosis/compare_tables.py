@@ -169,8 +169,8 @@ class Comparer:
         notes = [f"{scored[0].tokens} tokens in {scored[0].sequences} sequences were scored with {self.scorer.model}"]
         if picked.prompt_token_ids_S is None:
             notes.append(
-                "prompts were made into tokens here, texts as they are and messages by the model's template: if the "
-                "rollouts began with other tokens, every figure shows that"
+                "prompts were tokenised here, messages by the model's template; if the rollouts began with other "
+                "tokens, every figure shows that"
             )
         return scored, not picked.comparable_T.any(), notes
 

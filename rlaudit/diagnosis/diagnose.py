@@ -197,7 +197,7 @@ def _with_those_beside(judgement: Judgement, beside: Sequence[tuple[str, Judgeme
     """Return the judgement with what blocks without today's engine show: it is in no move, and turns no layer."""
     lines = [
         f"beside it, block {name} (no engine of today): {other.verdict.value}"
-        f"{f': {other.cause}' if other.cause else ''}; {other.because}"
+        f"{f' ({other.cause})' if other.cause else ''}; {other.because}"
         for name, other in beside
     ]
     return replace(judgement, evidence=(*judgement.evidence, *lines))
@@ -209,10 +209,10 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     for (block_name, name), arm in run.arms.items():
         if arm.failure is not None:
             state = arm.status if arm.status == arm.failure.boundary else f"{arm.status} at {arm.failure.boundary}"
-            lines.append(f"{block_name}: {name}: {state}: {arm.failure.message}")
+            lines.append(f"{block_name}, {name}, {state}: {arm.failure.message}")
     lines += [run.ended_early] if run.ended_early else []
     lines += [f"block {name} was not run: {reason}" for name, reason in run.plan.left_out.items()]
-    lines += [f"{block_name}: {name} was not run: {reason}" for (block_name, name), reason in run.not_run.items()]
+    lines += [f"{block_name}, {name} was not run: {reason}" for (block_name, name), reason in run.not_run.items()]
     unengaged = {
         f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
         for block in blocks
@@ -221,7 +221,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     }
     lines += sorted(unengaged)
     lines += [
-        f"{block.plan.name}: {name}: {arm.impossible_tokens} of {arm.scored.tokens} tokens lie outside what the "
+        f"{block.plan.name}, {name}: {arm.impossible_tokens} of {arm.scored.tokens} tokens lie outside what the "
         "trainer's filters keep; they have no ratio and are in no figure"
         for block in blocks
         for name, arm in block.measured.items()

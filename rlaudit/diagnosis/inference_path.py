@@ -376,8 +376,8 @@ def _settles(distance: Distance, more_tokens: str) -> str:
     """Say what would settle an inconclusive verdict."""
     if distance.withheld:
         return (
-            "find out what is wrong with the reference (its own settings, its dtype), name a healthy one, or set a "
-            "margin (--margin) if this model is always that far off"
+            "look for a fault of the reference (its settings, its dtype) or name a healthy one; if this model is "
+            "always that far off, set --margin"
         )
     if distance.yardstick is Yardstick.CONSEQUENCE and _far_sequences(distance):
         return "state your objective: --gspo-epsilon LOW HIGH if it clips sequences, --ppo-epsilon LOW HIGH if tokens"
@@ -485,8 +485,8 @@ def _because_reference(distance: Distance) -> str:
     used = figure(against.used, against.low, against.high)
     if distance.withheld:
         return (
-            f"k3 is {used} times the limit, which the reference sets; but that is farther off than its dtype usually "
-            "is, and may have the same fault"
+            f"k3 is {used} times the limit, which the reference sets; the reference itself is farther off than usual "
+            "for its dtype, and may have the same fault"
         )
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH

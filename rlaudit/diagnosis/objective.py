@@ -149,8 +149,8 @@ class Fitting(StrEnum):
     """Which correction fits what is clipped."""
 
     WIDEN = (
-        "sequences leave GSPO's range while tokens stay in PPO's: the range is narrower than the backend's noise; "
-        "widen gspo_epsilon above it or weight sequences by a truncated importance ratio (TIS)"
+        "sequences leave GSPO's range, tokens stay in PPO's: the range is narrower than the backend's noise; widen "
+        "gspo_epsilon, or weight sequences by a truncated importance ratio (TIS)"
     )
     MASK = "a few tokens are far off: mask them (MIS, or IcePop's [0.5, 5]) rather than truncate all"
     TRUNCATE = "many tokens are a little off: truncated importance sampling (TIS) with C=2 fits"

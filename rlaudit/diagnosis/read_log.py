@@ -336,8 +336,8 @@ def nothing_to_compare(counts: Counts, faults: Faults, settings: CompareSettings
     if counts.unscored_sequences and not faults.sequences_left_out:
         return NotFinished(
             f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",
-            "give the trainer's table as second argument, or --score MODEL; or the token ids of several samples per "
-            "prompt, which show whether tokens were drawn from what is reported",
+            "give the trainer's table as second argument, or --score MODEL. Token ids of several samples per prompt "
+            "would do as well: they show whether tokens were drawn from the reported logprobs",
         )
     first = f"; the first fault: {faults.shown[0]}" if faults.shown else ""
     if counts.uncounted_tokens and counts.uncounted_tokens == counts.tokens:

@@ -188,8 +188,8 @@ def _verdict(recorded: Measurements | None, dtype: str) -> tuple[Verdict, str]:
         return Verdict.MATCH, f"the reference returns what was recorded ({figure}; {usual.high:g} in {usual.dtype})"
     return (
         Verdict.MISMATCH,
-        f"the reference does not return what was recorded ({figure}, and at most {usual.high:g} is usual in "
-        f"{usual.dtype}): other weights, an adapter or something else decided those logprobs that is not here",
+        f"the reference does not return what was recorded ({figure}; usual in {usual.dtype} is at most "
+        f"{usual.high:g}): the recorded run had other weights, an adapter or something else that is not here",
     )
 
 

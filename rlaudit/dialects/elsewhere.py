@@ -36,7 +36,7 @@ def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
             name: setting for name, setting in getattr(config, kind).items()
             if (setting.place is not None and is_kept) or name in entry.get("keeps", ())
         }  # fmt: skip
-        sentence = f"every {_NAMES[kind]}: {reason}"
+        sentence = f"every {_NAMES[kind]}, because {reason}"
         section: Any = Elsewhere(reason, kept, sentence, truth.hangs_on if isinstance(truth, Unknown) else "")
         config = replace(config, **{kind: section}, not_seen=(*config.not_seen, sentence))
     return config
@@ -54,7 +54,7 @@ def entry_of(reading: "Reading", kind: str) -> tuple[Clause | None, Truth]:
 def _reason(entry: Clause, truth: Truth) -> str:
     if not isinstance(truth, Unknown):
         return str(entry["because"])
-    return f"perhaps {entry['because']}: {truth.reason}"
+    return f"perhaps {entry['because']}; {truth.reason}"
 
 
 def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
@@ -66,11 +66,11 @@ def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
     if isinstance(truth, Unknown):
         for name, setting in getattr(draft, kind).items():
             if setting.place is not None and setting.known:
-                reason = f"{setting.value} or without effect: {_reason(entry, truth)}"
+                reason = f"{setting.value} or without effect; {_reason(entry, truth)}"
                 getattr(draft, kind)[name] = replace(
                     setting, value=Unknown(reason, hangs_on=truth.hangs_on), note=reason
                 )
         return
-    reason = f"{_reason(entry, truth)}: write it there"
+    reason = f"{_reason(entry, truth)}; write it there"
     lost = [*draft.lost[losses:], *(setting for setting in getattr(draft, kind).values() if setting.place is not None)]
     draft.lost[losses:] = [Lost(key.name, key.written, key.place, loss, reason) for key in lost]

@@ -14,7 +14,7 @@ from rlaudit.dialects.spec import spec_at
 
 _SECTIONS = {
     "engine": "What vLLM's engine gets",
-    "sampling": "What a request asks for",
+    "sampling": "What a request sends",
     "environment": "Variables",
     "trainer": "What the trainer does",
     "objective": "Options with defaults that decide the objective",

@@ -104,7 +104,7 @@ class Reading(Keys):
             return replace(truth, hangs_on=self.which) if isinstance(truth, Unknown) else truth
         if reference == "framework":
             if self.framework is None:
-                reason = f"the release of {self.spec.title} is not known: nothing pins it"
+                reason = f"nothing pins the release of {self.spec.title}"
                 return Unknown(reason, hangs_on=self._which(self.spec.title))
             return compared_releases(self.framework.version, sign, _release(str(other)))
         if reference == "vllm":

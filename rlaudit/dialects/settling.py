@@ -106,7 +106,7 @@ def _leave_open(reading: Reading, kind: str, name: str, possible: list[Outcome],
     # The last clause that is open itself has the reason.
     opens = [outcome for outcome in possible if outcome.node is None and isinstance(outcome.value, Unknown)]
     values = list(dict.fromkeys(_in_words(outcome) for outcome in opens[-1:] or possible))
-    sentence = f"{' or '.join(values)}: {reason.reason}"
+    sentence = f"{' or '.join(values)}; {reason.reason}"
     node = next((outcome.node for outcome in possible if outcome.node is not None), None)
     lost = next((outcome for outcome in possible if outcome.loss is not None and outcome.node is not None), None)
     # A value that may arrive all the same is only open, unless it may stop the start.

@@ -76,14 +76,9 @@ class Span:
         if sign in {">=", "<"}:
             truth = True if self.first >= other else False if self.end <= other else None
             if truth is None:
-                return Unknown(f"it depends on whether {title} is {other} or later; {self.why}")
+                return Unknown(f"it depends on whether {title} is {other} or later")
             return truth is (sign == ">=")
         raise ValueError(f"a release is compared by >= and <, not {sign}")
-
-    @property
-    def why(self) -> str:
-        """What tells the release, or that nothing does."""
-        return self._reasons or "nothing in this config tells its release"
 
     @property
     def _reasons(self) -> str:
@@ -159,7 +154,7 @@ def span_of(
     # A pin of a release that starts with this vLLM outweighs what the vLLM only suggests.
     if "runs with vllm" in declared or span.holds(release.version):
         return _only(release)
-    return replace(span, unused=f"{pin}, which does not go with vLLM {vllm}: {read_as}")
+    return replace(span, unused=f"{pin}, which does not run with vLLM {vllm}: {read_as}")
 
 
 def written_fields(declared: Entry, holds: Holds, is_written: Callable[[str], bool]) -> Iterator[str]:

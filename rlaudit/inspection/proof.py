@@ -55,9 +55,9 @@ def _moved(name: str, old: Side, new: Side, today: Side) -> Iterator[str]:
         return
     runs = _runs_today(name, today)
     if isinstance(runs, Unknown):
-        yield f"what {name} is today cannot be told: {runs.reason}"
+        yield f"what {name} is today is not known: {runs.reason}"
     elif isinstance(value, Unknown):
-        yield f"what {name} would be cannot be told: {value.reason}"
+        yield f"what {name} would be is not known: {value.reason}"
     elif not _have_same_effect(runs, value):
         yield f"{name} is {_in_words(runs)} today and would be {_in_words(value)}"
 

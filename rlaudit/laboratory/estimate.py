@@ -64,8 +64,8 @@ def estimate(
             f"environments to build: {', '.join(spec.name for spec in missing) or 'none'}{disk}",
             f"cells already in {folder}: {done}",
             *(
-                f"vLLM {version} is not among the releases that rlaudit knows, {catalogued[0]} to {catalogued[-1]}: "
-                "whether there is one is asked of the index when it is built"
+                f"vLLM {version} is not among the releases that rlaudit knows, {catalogued[0]} to {catalogued[-1]}; "
+                "the package index decides when it is built"
                 for version in releases(plan)
                 if Version(version) not in catalogued
             ),

@@ -43,11 +43,11 @@ NOT_FOR_ONE_ENGINE: Mapping[str, str] = {
     "enable_expert_parallel": "experts stay on one GPU here; the kernels and sums of expert parallelism are not seen",
     **dict.fromkeys(
         ("distributed_executor_backend", "nnodes", "node_rank", "master_addr", "master_port"),
-        "vLLM starts its workers by itself here; what only several nodes or Ray do (NaN from a race between pipeline "
-        "stages: NeMo-RL issue 2180) is not seen",
+        "vLLM starts its workers by itself here; what only several nodes or Ray do is not seen (NaN from a race "
+        "between pipeline stages, NeMo-RL issue 2180)",
     ),
-    "enable_sleep_mode": "the engine never sleeps here; what waking does to weights (stale: trl issue 5312 and vLLM "
-    "issue 29341, corrupt at level 2: NeMo-RL issue 2631) is not seen",
+    "enable_sleep_mode": "the engine never sleeps here; what waking does to weights is not seen (stale ones in TRL "
+    "issue 5312 and vLLM issue 29341, corrupt ones in NeMo-RL issue 2631)",
     "worker_extension_cls": "the framework's code is not here; what it changes in the model (a float32 head, say) is "
     "not seen, except through the factor fp32-head",
     "worker_cls": "the framework's code is not here; what it changes in the model is not seen",
@@ -111,7 +111,7 @@ def _on_cpu(args: dict[str, Any], context: int, version: Version) -> tuple[dict[
         "enforce_eager": (True, "compiling at every start takes longer than sampling here"),
         "block_size": (
             smallest_cpu_block(version),
-            "larger than the prompts' shared prefix otherwise, and nothing would be cached",
+            f"the default of vLLM {version} is longer than the prompts' shared prefix, so nothing would be cached",
         ),
     }
     changes = [f"{name}={args.pop(name)}: of a GPU; left out on this CPU" for name in OF_A_GPU if name in args]

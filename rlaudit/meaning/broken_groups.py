@@ -67,8 +67,8 @@ class Broken(StrEnum):
         "the end of sequence is not logged, and its draws would explain how sure the others look: log the end token"
     )
     GAPS = (
-        "samples of a prompt are missing between others, by their ids: if they were left out by length, likelihood or "
-        "ratio, the rest are sharper than what they were drawn from"
+        "some samples of a prompt are missing, by their ids; if length, likelihood or ratio chose them, the rest are "
+        "sharper than what they were drawn from"
     )
     UNEVEN = (
         "prompts have different numbers of samples, and no rewards: the others may have been left out by their outcome"

@@ -8,14 +8,17 @@ from rlaudit.statistics.resample import FEWEST_CLUSTERS
 
 # So many in the first half of the sentence.
 FIRST = 3
+HALF = 0.5
 GROUPS_OR_ENTROPY = "log trainer_entropy, or token ids of four samples and more of each prompt"
 
 
 def would_have_shown(limits: Limits) -> str:
     """Say what these data would have shown; what every log has comes first."""
+    step = limits.inverse_temperature
     parts = [
         f"a mean ratio off by more than {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
-        f"a temperature off by more than {limits.temperature:.2g}" if limits.temperature is not None else "",
+        # A sampler so much hotter has its 1/T lower by this step. Twice the temperature and more is no limit.
+        f"a temperature off by more than {percent(step / (1.0 - step))}" if step is not None and step < HALF else "",
         f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
         f"a top-p that cuts more than {percent(limits.mass)} of the mass"
         if limits.mass is not None and limits.mass < 1

@@ -45,8 +45,8 @@ CAUSES = {
 }
 # Not a matter of more samples: why the data cannot tell.
 NO_SUCH_FIGURE = {
-    Deviation.TOP_K: "one logprob a token ranks it among the tokens that other samples drew, not among all: a larger "
-    "top-k shows by the mass it cuts alone",
+    Deviation.TOP_K: "one logprob a token does not give its rank among all tokens; a larger top-k shows only by the "
+    "mass that it cuts",
     Deviation.PENALTY: "what it takes from some tokens it gives to others as likely",
 }
 AGREE_OTHERWISE = "new samples of one prompt agree more or less often than that"
@@ -155,13 +155,13 @@ def _line(name: str, side: Agreement) -> str:
     low, high, cut = side.step.low, side.step.high, cut_of(side)
     bounds = [
         # A bound of everything excludes nothing.
-        f"at most {100 * cut:.1f} % of the mass is cut" if cut < 1 else "",
-        f"no top-p below {side.reach:.3f}" if side.reach > 0 else "",
+        f"a filter cuts at most {100 * cut:.1f} % of the mass" if cut < 1 else "",
+        f"top-p is not below {side.reach:.3f}" if side.reach > 0 else "",
     ]
     return "; ".join(
         [
-            f"samples of one prompt against {name} ({_size(side)}): 1/T of the sampler is off by "
-            f"{100 * side.step.value:+.1f} % [{100 * low:+.1f} %, {100 * high:+.1f} %]",
+            f"samples of one prompt, compared with {name} ({_size(side)}): the sampler's 1/T is "
+            f"{100 * side.step.value:+.1f} % [{100 * low:+.1f} %, {100 * high:+.1f} %] off",
             *filter(None, bounds),
         ]
     )

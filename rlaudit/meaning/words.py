@@ -288,7 +288,7 @@ def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             whose = "the sampler has another one, or a filter" if hidden else "the report says so too"
             return Conclusion(
                 cause,
-                f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as if sampled at "
+                f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as at "
                 f"{1 / max(0.1, 1 + step):.2f} times its temperature: {whose}",
                 "tokens sampled with every parameter written out (generation_config=vllm) show the same",
                 "score a sample with --score MODEL: its support tests tell temperature and filters apart"
@@ -435,8 +435,8 @@ def _biased_side(figures: LoggedFigures) -> str:
     if figures.ratio is not None and (figures.ratio.value or 0.0) > 0:
         return "the reported logprobs are not those of the sampler"
     return (
-        "the reported logprobs are not those of the sampler, or the trainer gives probability to tokens that the "
-        "sampler never draws (cut off by a filter, banned)"
+        "the reported logprobs are not the sampler's, or the trainer gives probability to tokens that the sampler "
+        "never draws (filtered, banned)"
     )
 
 

@@ -1,12 +1,9 @@
 """Effective sample size over sequences, as a share of them, on unclamped product weights exp(sum d).
 
-Covered: how many sequences an unbiased importance-weighted update would really use. Falls with length by
-itself.
-Not covered: a cause; and it describes this batch only. The variance of a product weight may have no finite
-expectation, no interval covers it (a nominal 95 % one held 30 to 65 % of the time in simulation), so none
-is given.
-Why the product and not the geometric mean: the product is the true weight of a sequence. ms-swift's is
-geometric, verl's is on clamped weights.
+Covered: how many sequences an unbiased importance-weighted update would really use. Falls with length by itself.
+Not covered: a cause; and it describes this batch only. The variance of a product weight may have no finite expectation.
+No interval is given: a nominal 95 % one held 30 to 65 % of the time in simulation. Why the product and not the
+geometric mean: the product is the true weight of a sequence. ms-swift's is geometric, verl's is on clamped weights.
 Source: Kish, "Survey Sampling" (1965).
 """
 

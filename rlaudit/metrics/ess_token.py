@@ -1,11 +1,9 @@
 """Effective sample size over tokens, as a share of them, on unclamped weights.
 
-Covered: how uneven token weights are; close to 1 for anything that trains. Not covered: the weight of a
-sequence, which is the product of its tokens' (`ess_sequence`), and a common factor: weights that are all
-0.9 give 1.
-No interval is given: a nominal 95 % one held 62 to 84 % of the time in simulation, because the tokens that
-decide it are too rare. It describes this batch.
-Why not on clamped weights, as verl does: the clamp hides exactly the tokens that matter.
+Covered: how uneven token weights are; close to 1 for anything that trains. Not covered: the weight of a sequence, the
+product of its tokens' (`ess_sequence`); and a common factor, as weights that are all 0.9 give 1. No interval is given,
+because the tokens that decide it are too rare: a nominal 95 % one held 62 to 84 % of the time in simulation. It
+describes this batch. Why not on clamped weights, as verl does: the clamp hides exactly the tokens that matter.
 Source: Kish, "Survey Sampling" (1965). PipelineRL's is post-clamp under reinforce and divided by tokens as
 here.
 """

@@ -2,9 +2,9 @@
 
 Covered: logprobs that are those the tokens were sampled with. It is the negative mean log ratio, so its sign shows a
 one-sided shift that squares hide.
-Not covered: the size of the KL with few tokens: k1 may then be negative by chance, or because the logprobs are not
-those the tokens were sampled with.
-Why it is here beside k3: for close distributions k1 ≈ k2 ≈ k3. A k1 far from k2 is a bias, hence semantic.
+Not covered: the size of the KL with few tokens. k1 may then be negative by chance, or because the tokens were sampled
+with other logprobs. Why it is here beside k3: for close distributions k1 ≈ k2 ≈ k3. A k1 far from k2 is a bias, hence
+semantic.
 Source: Schulman, "Approximating KL Divergence" (2020). slime's mismatch_kl is this and prime-rl's mismatch_kl is k3.
 """
 

@@ -1,16 +1,13 @@
 """Mean importance ratio minus one: whether the rollout logprobs are the sampler's, not how close the two sides are.
 
-Covered: if the rollout logprobs are those the tokens were really drawn with, and the trainer gives no mass
-to what they exclude, the mean of trainer/rollout is 1 exactly, however far apart the two are. A mean that
-is not 1 shows that they are not: of another temperature, or of a renormalised top-p/top-k (then the mean is
-the kept mass, below 1).
-Not covered: how large a mismatch is. A mean of 1 rules nothing out: raw logprobs with a hidden top-p give it
-as well.
-Void on teacher-forced tokens, and on ratios that were clipped.
-Why not the mean log ratio: that is 0 only for equal distributions, so it mixes the distance of two engines
-with logprobs that are not the sampler's.
-Source: change of measure. Theirs are the mean itself, 1 higher; PipelineRL averages sequence means, and
-clamps first when policy_loss is reinforce; TRL and verl log it after truncation, which voids the test.
+Covered: whether the rollout logprobs are those the tokens were drawn with. Then the mean of trainer/rollout is exactly
+1, however far apart the two are, unless the trainer gives mass to what they exclude. A mean that is not 1 shows other
+logprobs: those of another temperature, or of a renormalised top-p or top-k, whose kept mass is the mean. Not covered:
+how large a mismatch is. A mean of 1 rules nothing out: raw logprobs with a hidden top-p give it as well. Void on
+teacher-forced tokens, and on ratios that were clipped. Why not the mean log ratio: it is 0 only for equal
+distributions, so it mixes the distance of two engines with logprobs that are not the sampler's.
+Source: change of measure. Theirs are the mean itself, 1 higher. PipelineRL averages sequence means, and clamps first if
+policy_loss is reinforce. TRL and verl log it after truncation, which voids the test.
 """
 
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION, Column, Metric, ObjectiveSettings, counted, mean

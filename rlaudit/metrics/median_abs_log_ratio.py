@@ -1,10 +1,11 @@
 """Median absolute log ratio: the bulk, untouched by a few broken tokens.
 
-Covered: whether the typical token differs by rounding alone. With p99 it tells precision (p99/median of 4 to 8) from
-sparse faults (routing flips of a mixture of experts, a broken sequence), which leave the median where it was.
-Not covered: the tail, and a bias of either sign. Resolution 0.75 % of the value; exact zeros are kept
-apart, so a median of 0 means that more than half of the tokens match bitwise.
-Why a histogram and not a sort: counts add up over chunks and prompts, order statistics do not.
+Covered: whether the typical token differs by rounding alone. With p99 it separates precision (p99/median of 4 to 8)
+from sparse faults, such as routing flips of a mixture of experts or a broken sequence. These leave the median as it
+was.
+Not covered: the tail, and a bias of either sign. Its resolution is 0.75 % of the value. Exact zeros are kept apart, so
+a median of 0 means that more than half of the tokens match bitwise. Why a histogram and not a sort: counts add up over
+chunks and prompts, order statistics do not.
 Source: the definition; no framework logs it.
 """
 

@@ -1,9 +1,9 @@
 """k2 of sequences: half the mean square of a sequence's mean log ratio, the scale on which GSPO clips.
 
-Covered: how far whole sequences drift, for any clip range: by Chebyshev a share p of sequences beyond epsilon needs 2 x
-this of at least p epsilon^2. That rules clipping out if no sequence was clipped, long before there are enough prompts
-to count. Not covered: which sequences.
-Why not k2 of tokens: differences of tokens cancel within a sequence, mostly; k2 is as much as 1 / length too large.
+Covered: how far whole sequences drift, for any clip range. By Chebyshev, a share p of sequences beyond epsilon needs
+twice this figure to be at least p epsilon^2. That rules clipping out if no sequence was clipped, long before there are
+enough prompts to count. Not covered: which sequences. Why not k2 of tokens: differences of tokens cancel within a
+sequence, mostly; k2 is as much as 1 / length too large.
 Source: Zheng et al., "Group Sequence Policy Optimization" (arXiv 2507.18071), for the quantity that is clipped.
 """
 

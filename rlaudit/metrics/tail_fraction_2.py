@@ -1,12 +1,11 @@
 """F(2): the share of tokens whose ratio leaves [1/2, 2].
 
-Covered: sparse, violent faults: routing flips, shifted tokens, stale cache entries. Rounding hardly ever
+Covered: sparse, violent faults, such as routing flips, shifted tokens and stale cache entries. Rounding hardly ever
 gets here.
-Not covered: their size, and where they sit, which the causes look for.
-Why not kurtosis: a count has an interval that can be believed.
-Source: the extreme-token fraction F(tau) of Rollout Routing Replay (arXiv 2510.11370). verl counts the two
-sides apart, at its truncation threshold (2 by default) and 1/threshold: the sum of its two curves is this
-one.
+Not covered: their size, and where they sit, which the causes look for. Why not kurtosis: a count has an interval that
+can be believed.
+Source: the extreme-token fraction F(tau) of Rollout Routing Replay (arXiv 2510.11370). verl counts the two sides apart,
+at its truncation threshold (2 by default) and 1/threshold. The sum of its two curves is this one.
 """
 
 import math

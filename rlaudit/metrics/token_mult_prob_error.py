@@ -1,8 +1,7 @@
 """token_mult_prob_error: the mean of exp|log ratio|, as NeMo-RL logs and gates it.
 
 Covered: comparison with NeMo-RL's thresholds (1.05 for bf16). Small differences give 1 + mean |log ratio|.
-Not covered: a robust size: one token with |log ratio| = 10 contributes 22026. Read the mean |log ratio|
-instead.
+Not covered: a robust size. One token with |log ratio| = 10 contributes 22026. Read the mean |log ratio| instead.
 Source: NeMo-RL, loss_functions.py and docs/guides/grpo.md.
 """
 

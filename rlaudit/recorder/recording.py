@@ -15,8 +15,8 @@ from rlaudit.remote_log import is_remote
 
 ENDING = "*.jsonl"
 REDACTED = (
-    "recorded with --redact: token ids are hashes of beginnings, and text, names and paths are hashes or left out, so "
-    "that nothing can be scored or replayed, and a table of the trainer's be joined only where the key is"
+    "recorded with --redact: token ids, text, names and paths are hashes or left out; nothing can be scored or "
+    "replayed, and only who has the key can join a table of the trainer's"
 )
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
 
 _LABELS: Mapping[ActionKind, str] = {
-    ActionKind.FIX: "--fix does",
+    ActionKind.FIX: "--fix {of}",
     ActionKind.FRAMEWORK: "Take {of}",
     ActionKind.CHANGE: "Change {of}",
     ActionKind.UNSAFE_FIX: "Decide, as it changes results: --fix=unsafe ({of})",
@@ -34,7 +34,7 @@ def action_lines(findings: "Iterable[Finding]") -> list[str]:
     for (kind, of), settled_by_it in settled.items():
         if any(finding.severity != Severity.NOTE for finding in settled_by_it):
             apart = "" if kind in _JOINED else of
-            together.setdefault((kind, apart, _rules_line(settled_by_it)), []).append(of)
+            together.setdefault((kind, apart, _rules_line(settled_by_it)), []).append(of or _fixed(settled_by_it))
     ordered = sorted(together.items(), key=lambda entry: _ORDER.index(entry[0][0]))
     return [f"{_LABELS[kind].format(of=_JOINED.get(kind, '').join(of))}: {rules}" for (kind, _, rules), of in ordered]
 
@@ -44,6 +44,12 @@ def _what(finding: "Finding") -> str:
     if finding.action is None or finding.action.kind is not ActionKind.DECIDE:
         return ""
     return " and ".join(f"{name}={value}" for name, value in (finding.sets or {}).items())
+
+
+def _fixed(findings: "Sequence[Finding]") -> str:
+    """Return what the fixes set, by vLLM's names; they may only take lines away."""
+    sets = dict.fromkeys(f"{name}={value}" for finding in findings for name, value in (finding.sets or {}).items())
+    return f"sets {', '.join(sets)}" if sets else "edits the file"
 
 
 def _rules_line(findings: "Sequence[Finding]") -> str:

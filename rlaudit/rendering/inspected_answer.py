@@ -42,9 +42,11 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
         return [*unread, *undecided]
     brought = [finding for finding in findings if finding.so_today is False]
     standing = [finding for finding in findings if finding.so_today is True]
-    sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing)]
+    sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing, report["versions"]["from"])]
     written = [sentence for sentence in sentences if sentence]
-    return [*unread, Prose(written), *undecided, _layers(report, inspected, brought, standing), Lines([READ], mark="")]
+    notes = any(finding.severity == Severity.NOTE for finding in findings)
+    read = f"{READ}; -v shows the notes" if notes else READ
+    return [*unread, Prose(written), *undecided, _layers(report, inspected, brought, standing), Lines([read], mark="")]
 
 
 def _unread(inspected: "Inspected") -> list[str]:
@@ -79,12 +81,14 @@ def _to_set(brought: "Sequence[Finding]") -> str:
     return " ".join(filter(None, (to_set, needed)))
 
 
-def _standing(standing: "Sequence[Finding]") -> str:
+def _standing(standing: "Sequence[Finding]", before: str | None) -> str:
+    """Return what today's release has as well; the findings themselves speak of the new one."""
     if not standing:
         return ""
     settings = _listed_settings([finding for finding in standing if finding.severity != Severity.NOTE])
     to_set = f"; set {settings}" if settings else ""
-    return f"Today and after the move: {_counted_and_named(standing)}{to_set}."
+    today = "Today" if before is None else f"Today ({before})"
+    return f"{today} and after the move: {_counted_and_named(standing)}{to_set}."
 
 
 def _listed_settings(findings: "Sequence[Finding]") -> str:

@@ -24,7 +24,8 @@ def _parts(report: "Report", provenance: Mapping[str, Any]) -> Iterator[str]:
     candidate = next((arm for arm in ran if arm.role == "candidate"), ran[0] if ran else None)
     yield _model(provenance.get("model") or {})
     if candidate is not None:
-        yield f"{str(candidate.resolved.get('dtype', 'unknown')).removeprefix('torch.')}"
+        dtype = str(candidate.resolved.get("dtype", "unknown")).removeprefix("torch.")
+        yield f"engine {dtype}, trainer {candidate.trainer.dtype}"
     yield _machine(provenance.get("accelerator") or {})
     if candidate is not None:
         prompts = provenance.get("prompts") or {}

@@ -57,8 +57,10 @@ def _statement(
 
 def _layer(judgement: "Judgement") -> Iterator[Finding]:
     if judgement.verdict in _SEVERITIES:
-        layer, cause = judgement.layer, f" ({judgement.cause})" if judgement.cause else ""
-        message = f"{layer} layer: {judgement.verdict}{cause}: {judgement.because}"
+        # The name of the finding says which layer.
+        layer = judgement.layer
+        parts = (str(judgement.verdict), judgement.cause or "", judgement.because)
+        message = ". ".join(f"{part[0].upper()}{part[1:]}" for part in parts if part)
         yield _statement(f"{layer.replace(' ', '-')}-layer", _SEVERITIES[judgement.verdict], message, layer=layer)
 
 

@@ -19,8 +19,8 @@ ASSUMPTIONS = (
     "one look at finished curves: testing a growing run again and again raises more false alarms",
 )
 ONE_REFERENCE = (
-    "one reference cannot show how far its seeds drift apart: a drift of up to 2 standard deviations of the step noise "
-    "is allowed for, by assumption; two or more reference seeds replace the assumption by a measurement"
+    "one reference cannot show how far its seeds drift apart; it is assumed that they drift by up to 2 standard "
+    "deviations of the step noise. Two or more reference seeds would measure it"
 )
 
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 METHOD = (
-    "a gate is raised where more than half of the steps from some step on are beyond it, surely enough: one wild step "
-    "is one step",
-    "it does not matter how often the run is looked at; but a run that wanders beyond its gate for some twenty steps "
-    "has left it, even if it comes back",
+    "a gate is raised if, from some step on, more than half of the steps are surely beyond it. One wild step is not "
+    "enough",
+    "checking the run after every step is fine; a run that is beyond its gate for some twenty steps has left it, even "
+    "if it comes back",
     "a step that is logged again after a resume counts once, as it was first",
 )
 # Reports of an rlaudit before 0.4, which could follow a log, have other reasons.

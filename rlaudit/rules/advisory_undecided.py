@@ -1,9 +1,8 @@
 """Whether a known defect of the new release is met hangs on one thing that this file does not tell.
 
 What changed
-    The release that is moved to has defects that the one of today has not, and each takes several things to come
-    together: an architecture, a GPU, a way of updating weights. `rlaudit list advisories --from X --to Y` names all
-    that a move enters.
+    The new release has defects that today's has not. Each needs several things together: an architecture, a GPU, a way
+    of updating weights. `rlaudit list advisories --from X --to Y` names all that a move enters.
 
 Why it matters
     All but one of those things hold here. The one that is left decides, and those who run the job know it.

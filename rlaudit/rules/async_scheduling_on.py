@@ -1,8 +1,8 @@
 """Async scheduling is on after the migration and was off before it, and nothing says which one is wanted.
 
 What changed
-    0.10.0 brought `async_scheduling`, off by default. From 0.14.0 the default is None and resolves to on wherever
-    the executor supports it (0.18.1 vllm/config/vllm.py:713-773); V0 had nothing like it.
+    0.10.0 brought `async_scheduling`, off by default. From 0.14.0 on the default is None, which turns it on if the
+    executor supports it (0.18.1 vllm/config/vllm.py:713-773). V0 had nothing like it.
 
 Why it matters
     The next step is scheduled before the tokens of the last one are known. Preemption, pausing and weight updates
@@ -23,7 +23,8 @@ Safe to ignore when
     no weights change while requests run, and nothing is preempted or paused.
 
 How to confirm
-    `rlaudit ablate` with factor `async-scheduling`; recipe `v0-to-v1` has it. A CPU turns it off: run it on a GPU.
+    `rlaudit ablate CONFIG --from A --to B --factor async-scheduling` on a GPU; a CPU turns it off. Recipe `v0-to-v1`
+    has the factor, too.
 """
 
 from collections.abc import Iterator
@@ -47,9 +48,9 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _finding(audit: Audit) -> Finding:
-    was = "off with" if audit.before.exists(SETTING) else "not there in"
+    was = "off with" if audit.before.exists(SETTING) else "not in"
     message = (
-        f"Nothing sets {SETTING}: {was} {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
+        f"Nothing sets {SETTING}. It is {was} {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
         "Set it to false to keep what runs today."
     )
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)

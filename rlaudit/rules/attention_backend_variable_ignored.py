@@ -23,7 +23,8 @@ Safe to ignore when
     the variable names the backend that the engine chooses anyway, FLASH_ATTN on sm80 and sm90.
 
 How to confirm
-    The backend is in the start-up log of both versions; `rlaudit ablate` with factor `engine-version`.
+    The backend is in the start-up log of both versions. `rlaudit ablate CONFIG --from A --to B --factor engine-version`
+    measures all that moves.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """Batch invariance pins NCCL for the whole process, and the weight updates go through the same NCCL.
 
 What changed
-    With `VLLM_BATCH_INVARIANT` the engine sets NCCL_PROTO, NCCL_ALGO, NCCL_NTHREADS, NCCL_MAX_NCHANNELS and six
-    others for its process (0.11.1 on; 0.18.1 vllm/model_executor/layers/batch_invariant.py:1040-1060). 0.32.0 pins
+    From 0.11.1 on, `VLLM_BATCH_INVARIANT` makes the engine set ten NCCL variables for its process, NCCL_PROTO,
+    NCCL_ALGO and NCCL_NTHREADS among them (0.18.1 vllm/model_executor/layers/batch_invariant.py:1040-1060). 0.32.0 pins
     the algorithm per communicator.
 
 Why it matters
@@ -63,7 +63,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif backend is None and audit.config.facts.weight_updates is WeightUpdates.IN_FLIGHT:
         message = (
             f"{VARIABLE} pins NCCL in the engine's process. If weights arrive over NCCL, the trainer needs the same "
-            "NCCL_ variables; how they arrive is not told by this file."
+            "NCCL_ variables; this file does not say how they arrive."
         )
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=confirm)
 

@@ -1,10 +1,9 @@
 """VLLM_BATCH_INVARIANT is set, and this version or device does not run with it, or knows nothing of it.
 
 What changed
-    The variable exists from 0.11.1. From 0.12.0 to 0.19.1 the engine refuses to start unless an attention backend
-    is set that is known to be invariant; 0.20.0 asks the chosen backend instead. vLLM's table of variables knows it
-    only from 0.19.0: before, `--fail-on-environ-validation` (0.17.0 on) rejects it
-    (vllm/model_executor/layers/batch_invariant.py).
+    The variable exists from 0.11.1. From 0.12.0 to 0.19.1 the engine starts only with an attention backend that is
+    known to be invariant. 0.20.0 asks the chosen backend instead. vLLM's table of variables lists it from 0.19.0 on.
+    `--fail-on-environ-validation` (0.17.0 on) rejects it before (vllm/model_executor/layers/batch_invariant.py).
 
 Why it matters
     Batch invariance is how one shows that batching is, or is not, the cause of a mismatch. Set on a version without
@@ -24,7 +23,7 @@ Safe to ignore when
     never, where the engine does not start.
 
 How to confirm
-    `rlaudit ablate` with factor `batch-invariance`: it measures whether a prompt's logprobs depend on its
+    `rlaudit ablate CONFIG --from A --to B --factor batch-invariance` measures whether a prompt's logprobs depend on its
     neighbours.
 """
 
@@ -57,7 +56,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield from _without_its_backend(audit)
     if BATCH_INVARIANCE <= version < BATCH_INVARIANCE_IS_LISTED and _validates(audit):
         message = (
-            f"{VARIABLE} is missing in the variables that vLLM {version} knows, and fail_on_environ_validation rejects "
+            f"vLLM {version} does not list {VARIABLE} as a variable, so fail_on_environ_validation rejects "
             "it. Drop the flag, or move to 0.19.0."
         )
         yield _finding(audit, Severity.ERROR, message)

@@ -1,14 +1,13 @@
 """How many requests and tokens go into one step is left to vLLM, and the two versions choose differently.
 
 What changed
-    V0: 256 requests, and as many tokens as the longest prompt. V1 chooses by memory and by how it is started: 1024
-    requests and 8192 or 16384 tokens on a GPU with 70 GiB (A100s excepted from 0.9.0), 256 and 2048 or 8192 on a
-    smaller one; 0.32.0 adds a class from 160 GiB (0.18.1 vllm/engine/arg_utils.py:1979-2060).
+    V0: 256 requests, and as many tokens as the longest prompt. V1 chooses by memory and by how it is started. A GPU
+    with 70 GiB takes 1024 requests and 8192 or 16384 tokens (A100s excepted from 0.9.0), a smaller one 256 and 2048
+    or 8192. 0.32.0 adds a class from 160 GiB (0.18.1 vllm/engine/arg_utils.py:1979-2060).
 
 Why it matters
-    The composition of a batch chooses kernels and their order of summation, so logprobs move by rounding, and
-    preemption begins at another load. No layer is wrong for it; it is a difference that a comparison should not
-    carry along.
+    The composition of a batch chooses kernels and their order of summation, so logprobs move by rounding.
+    Preemption begins at another load. No layer is wrong for it, but a comparison is cleaner without it.
 
 Example
     Reported:
@@ -26,7 +25,7 @@ Safe to ignore when
     throughput is what you migrate for: larger batches are part of it.
 
 How to confirm
-    `rlaudit ablate` with factor `batch-size`.
+    `rlaudit ablate CONFIG --from A --to B --factor batch-size`.
 """
 
 from collections.abc import Iterator
@@ -51,7 +50,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     changes = " and ".join(f"{name} from {moved[name].before.value} to {moved[name].after.value}" for name in moved)
     message = (
         f"Nothing sets {' or '.join(moved)}: {engine_of(audit.after)} moves {changes} "
-        f"(against {engine_of(audit.before)}). Set what runs today if batches should stay as they are."
+        f"(against {engine_of(audit.before)}). To keep batches as they are, set today's sizes."
     )
     confirm = Trial(("batch-size",))
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=confirm)

@@ -1,11 +1,11 @@
 """Cascade attention changes with the migration, or is set in a version that has none left.
 
 What changed
-    V0 had no cascade attention. V1 used it for batches that share a long prefix unless `disable_cascade_attn` was
-    set; 0.18.0 made "disabled" the default (vllm#36318); 0.32.0 removed the code, keeps the flag and ignores it.
+    V0 had no cascade attention. V1 used it for batches that share a long prefix unless `disable_cascade_attn` was set.
+    0.18.0 made "disabled" the default (vllm#36318). 0.32.0 removed the code, and ignores the flag.
 
 Why it matters
-    It computes attention over the shared prefix once for the whole batch: another kernel and another order of
+    It computes attention over the shared prefix once for the whole batch. That is another kernel and another order of
     summation for exactly the prompts that RL repeats. A100s returned wrong results for a time (vllm#22103).
 
 Example
@@ -24,7 +24,7 @@ Safe to ignore when
     then.
 
 How to confirm
-    `rlaudit ablate` with factor `cascade-attention`.
+    `rlaudit ablate CONFIG --from A --to B --factor cascade-attention`.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     setting = audit.config.engine.get(SETTING)
     is_requested = setting is not None and setting.place is not None and setting.value is False
     if is_requested and audit.after.version >= NO_CASCADE_ATTENTION:
-        message = f"{SETTING}=false asks for cascade attention, which {audit.after.version} does not have any more."
+        message = f"{SETTING}=false requests cascade attention, which {audit.after.version} does not have any more."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
         return
     moved = moved_default(audit, SETTING)
@@ -59,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return  # Without it no two requests have a block in common, and nothing cascades.
     was, now = ("off" if side.value else "on" for side in (moved.before, moved.after))
     message = (
-        f"Nothing sets {SETTING}: cascade attention is {was} with {engine_of(audit.before)} and {now} with "
+        f"Nothing sets {SETTING}. Cascade attention is {was} with {engine_of(audit.before)} and {now} with "
         f"{engine_of(audit.after)}."
     )
     fix = None

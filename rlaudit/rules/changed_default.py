@@ -24,8 +24,8 @@ Safe to ignore when
     you do not compare the two versions with each other.
 
 How to confirm
-    `rlaudit explain A..B` prints every default that moves; `rlaudit ablate` with factor
-    `engine-version` measures all of them together.
+    `rlaudit explain A..B` prints every default that moves. `rlaudit ablate CONFIG --from A --to B --factor
+    engine-version` measures all of them together.
 """
 
 from collections.abc import Iterator
@@ -69,7 +69,10 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not moved:
         return
     listed = ", ".join(f"{name} {_spell(before)} -> {_spell(after)}" for name, (before, after) in moved.items())
-    message = f"Left to vLLM, and different on {audit.after.version} than on {audit.before.version}: {listed}."
+    message = (
+        f"Nothing here sets these, and vLLM's defaults moved from {audit.before.version} to {audit.after.version}: "
+        f"{listed}."
+    )
     place = audit.place("")
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=CONFIRM, place=place)
 

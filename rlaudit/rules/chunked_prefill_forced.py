@@ -25,7 +25,7 @@ Safe to ignore when
     it does not matter to you whether prompts are chunked.
 
 How to confirm
-    `rlaudit ablate` with factor `chunked-prefill`: it reports that the level did not take effect.
+    `rlaudit ablate CONFIG --from A --to B --factor chunked-prefill`: it reports that the level did not take effect.
 """
 
 from collections.abc import Iterator

@@ -6,7 +6,7 @@ What changed
     false, of which it warns (0.18.1 vllm/engine/arg_utils.py:2081).
 
 Why it matters
-    Where a prompt is cut decides which kernels compute it and beside which other tokens: the same prompt no longer
+    The place of the cut decides which kernels compute a prompt, beside which other tokens. The same prompt no longer
     rounds the same way. The effect is small and spread over all tokens; it explains noise, not a bias.
 
 Example
@@ -25,7 +25,7 @@ Safe to ignore when
     prompts are shorter than `max_num_batched_tokens` and few run at once.
 
 How to confirm
-    `rlaudit ablate` with factor `chunked-prefill`.
+    `rlaudit ablate CONFIG --from A --to B --factor chunked-prefill`.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _finding(audit: Audit) -> Finding:
-    message = f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}"
+    message = f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}"
     fix = None
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
         message += ", which ignores a false (0.11.1 does not). Rounding of long prompts moves with it."

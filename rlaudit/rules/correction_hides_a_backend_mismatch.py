@@ -1,13 +1,13 @@
 """An importance-sampling correction is on while the backend itself is wrong.
 
 What changed
-    Truncated or masked importance sampling (TIS, MIS, IcePop, a rollout correction) became a switch in most
-    frameworks, and it is what people reach for when curves move after an upgrade.
+    Most frameworks have a switch for truncated or masked importance sampling (TIS, MIS, IcePop, a rollout correction).
+    People reach for it when curves move after an upgrade.
 
 Why it matters
-    A correction weighs tokens by the ratio between trainer and rollout. Where that ratio is wrong because logprobs
-    mean something else, or KV is stale, it weighs tokens by the fault: training looks calmer and learns from the
-    wrong ones. Repair the backend first; what is left then is for the objective.
+    A correction weighs tokens by the ratio between trainer and rollout. If that ratio is wrong, because logprobs mean
+    something else or KV is stale, it weighs tokens by the fault. Training looks calmer and learns from the wrong
+    tokens. Repair the backend first; what is left then is for the objective.
 
 Example
     Reported:
@@ -57,7 +57,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         kind = audit.config.facts.importance_sampling_mode
         named = f" ({kind})" if isinstance(kind, str) and kind else ""
         message = f"The importance-sampling correction{named} weighs tokens by a ratio that is itself wrong here: "
-        message += f"{', '.join(wrong)}. Resolve that first, with the correction off; then judge what is left."
+        message += f"{', '.join(wrong)}. Fix that first, with the correction off; then judge what is left."
         yield RULE.finding(audit, Severity.WARNING, "importance_sampling_correction", message)
 
 

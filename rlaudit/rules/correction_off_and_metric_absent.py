@@ -41,7 +41,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if audit.config.facts.logs_mismatch is not False:
         return
     off = audit.config.facts.importance_sampling_correction is False
-    message = "No rollout-trainer mismatch is logged as this is configured"
+    message = "This config logs no mismatch between rollout and trainer"
     message += " (the importance-sampling correction is off)" if off else ""
     message += ": what this migration does to logprobs would not show." if audit.migrates else ": it stays unknown."
     severity = Severity.WARNING if audit.migrates else Severity.NOTE

@@ -23,7 +23,7 @@ Safe to ignore when
     a comparison with `enforce_eager` on both sides shows the same mismatch.
 
 How to confirm
-    `rlaudit ablate` with factor `cudagraphs`, and with factor `compile` for what Inductor does.
+    `rlaudit ablate CONFIG --from A --to B --factor cudagraphs`, and with `--factor compile` for what Inductor does.
 """
 
 from collections.abc import Iterator

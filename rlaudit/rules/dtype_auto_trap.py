@@ -1,14 +1,13 @@
 """The dtype is left to vLLM, and what it makes of some checkpoints differs between releases.
 
 What changed
-    With `dtype=auto` a float32 checkpoint ran as float16 up to 0.9.0.1, and as bfloat16 (on sm80 and later) from
-    0.9.1 (vllm/config.py:3185). 0.8.5 knows only `torch_dtype` in a model's config.json: one that has only `dtype`,
-    as transformers writes it from 4.56 on, counts as float32 there and runs as float16; current releases read both.
+    With `dtype=auto` a float32 checkpoint ran as float16 up to 0.9.0.1, and as bfloat16 (on sm80 and later) from 0.9.1
+    (vllm/config.py:3185). 0.8.5 reads only `torch_dtype` in a model's config.json. transformers writes `dtype` from
+    4.56 on; such a model counts as float32 there and runs as float16. Current releases read both.
 
 Why it matters
     float16 and bfloat16 round differently in every layer. Against a trainer in bfloat16 the wrong one is a mismatch of
-    the size of an unmatched lm_head, and it appears or goes away with an upgrade that seems to have nothing to do with
-    precision.
+    the size of an unmatched lm_head. It comes or goes with an upgrade that seems to have nothing to do with precision.
 
 Example
     Reported:
@@ -25,7 +24,8 @@ Safe to ignore when
     the checkpoint's config.json says `"torch_dtype": "bfloat16"` (or float16), which every release reads alike.
 
 How to confirm
-    Look at the dtype in the engine's start-up log of both versions; `rlaudit ablate` with factor `dtype`.
+    Look at the dtype in the engine's start-up log of both versions, or run `rlaudit ablate CONFIG --from A --to B
+    --factor dtype`.
 """
 
 from collections.abc import Iterator
@@ -62,13 +62,13 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif not are_known and audit.crosses(FLOAT32_RUNS_AS_BFLOAT16):
         severity = Severity.NOTE
         message = (
-            "dtype is left to the checkpoint: a float32 one, or one whose config.json has no torch_dtype, runs as "
+            "dtype is left to the checkpoint. A float32 one, or one without torch_dtype in its config.json, runs as "
             f"float16 on {audit.before.version} and as bfloat16 on {audit.after.version}."
         )
     elif isinstance(after, Unknown) and old and trainer in (Dtype.FLOAT32, Dtype.BFLOAT16):
         message = (
-            f"dtype is left to the checkpoint: {audit.after.version} runs a float32 one, or one whose config.json has "
-            f"no torch_dtype, as float16, and the trainer computes in {trainer}."
+            f"dtype is left to the checkpoint. {audit.after.version} runs a float32 one, or one without torch_dtype in "
+            f"its config.json, as float16; the trainer computes in {trainer}."
         )
     else:
         return

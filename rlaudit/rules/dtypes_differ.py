@@ -1,9 +1,8 @@
 """Trainer and rollout engine run the model in different dtypes.
 
 What changed
-    Nothing by itself; `dtype=auto` and a framework's default are decided in other places than the trainer's
-    precision, and an upgrade moves them apart (0.9.1 casts float32 checkpoints to bfloat16 where older ones cast
-    to float16).
+    Nothing by itself. `dtype=auto` and a framework's default are decided in other places than the trainer's precision,
+    and an upgrade moves them apart. 0.9.1 casts float32 checkpoints to bfloat16, older releases to float16.
 
 Why it matters
     float16 keeps 10 bits of mantissa, bfloat16 7: the same weights give logits that differ in every position.

@@ -1,9 +1,9 @@
 """Whether V0 or V1 runs is decided by vLLM from other settings, and nothing in the config says which.
 
 What changed
-    From 0.8.5 to 0.10.2 both engines are in the package. Unless VLLM_USE_V1 is set, vLLM takes V1 where everything
-    requested is supported and otherwise V0, with a log line (0.8.5 vllm/engine/arg_utils.py:1292-1499): a device
-    older than sm80, a scheduler option, a dtype, a start from another thread all decide.
+    From 0.8.5 to 0.10.2 both engines are in the package. Unless VLLM_USE_V1 is set, vLLM takes V1 if everything
+    requested is supported, and otherwise V0, with a log line (0.8.5 vllm/engine/arg_utils.py:1292-1499). A device older
+    than sm80, a scheduler option, a dtype or a start from another thread decides.
 
 Why it matters
     Two machines, or two runs with one flag between them, run different engines with logprobs of different meaning. A
@@ -25,8 +25,8 @@ Safe to ignore when
     another file starts the server, this is only a note: look there.
 
 How to confirm
-    Look for "Initializing a V0" or "V1 LLM engine" in the log of the version today. `rlaudit ablate` with factor
-    `engine-version` at `0.8.5 V0` and at `0.8.5 V1` tells what the engine alone changes.
+    Look for "Initializing a V0" or "V1 LLM engine" in the log of the version today. A recipe with factor
+    `engine-version` at `0.8.5 V0` and at `0.8.5 V1` shows what the engine alone changes.
 """
 
 from collections.abc import Iterator
@@ -51,14 +51,14 @@ def check(audit: Audit) -> Iterator[Finding]:
         runs = {None: "V0 or V1", False: "V0", True: "V1"}[side.is_v1]
         if isinstance(side.config.engine, Elsewhere):
             reason = side.config.engine.reason
-            message = f"Whether V0 or V1 runs on vLLM {side.version}, which has both, is not decided here: {reason}."
+            message = f"vLLM {side.version} has both V0 and V1. Which of them runs is not known: {reason}."
             yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
             continue
         engine = side.value("engine")
         why = engine.reason if isinstance(engine, Unknown) else side.resolution.why_engine
         message = (
-            f"Nothing chooses an engine for vLLM {side.version}, which has both: {runs} runs ({why}). "
-            f"Set {VARIABLE} to what you mean."
+            f"vLLM {side.version} has both V0 and V1, and nothing here chooses. {runs} runs: {why}. "
+            f"Set {VARIABLE} to the one you mean."
         )
         # V1 is what a reader of the release notes expects; V0 by fallback, or neither for certain, is not. What runs
         # today is a fact about the baseline, which the migration leaves anyway.

@@ -47,17 +47,17 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     where = setting.place
     if not setting.known:
-        message = f"{VARIABLE} is not read by vLLM {version}, whichever value it has here. Remove it."
+        message = f"{VARIABLE} is not read by vLLM {version}, so its value here has no effect. Remove it."
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, place=where)
     elif str(setting.value).lower() in ("0", "false"):
         if version < VLLM_USE_V1_IS_NOT_READ:
-            message = f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it refuses to start. Remove it."
+            message = f"{VARIABLE}=0 requests V0, which vLLM {version} does not have: it refuses to start. Remove it."
             yield RULE.finding(audit, Severity.ERROR, VARIABLE, message, confirm=CONFIRM)
         else:
             ran = audit.migrates and audit.before.is_v1 is False
             logged = version >= UNKNOWN_VARIABLE_IS_LOGGED
             message = (
-                f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it runs V1"
+                f"{VARIABLE}=0 requests V0, which vLLM {version} does not have: it runs V1"
                 f"{', with a log line about an unknown variable' if logged else ' and says nothing'}. "
                 "Remove it, and decide what V1 changes by default."
             )

@@ -5,8 +5,8 @@ What changed
     the filter keeps. Raw logprobs are not, but the tokens are drawn from the filtered distribution all the same.
 
 Why it matters
-    With processed logprobs the mean importance ratio is the kept mass instead of 1 (0.896 at a kept mass of 0.895
-    in TRL's pull request 7269), a bias on every token. With raw logprobs no metric shows anything, and the tokens
+    With processed logprobs the mean importance ratio is the kept mass instead of 1: a bias on every token. TRL's
+    pull request 7269 has 0.896 at a kept mass of 0.895. With raw logprobs no metric shows anything, and the tokens
     are still off-policy: only a test of the tokens themselves reveals it. The trainer must apply the same filter,
     or none may be set.
 
@@ -67,7 +67,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, FILTERS)
         if names:
-            message = f"Whether {', '.join(names)} cut the rollouts' distribution cannot be told: {why}."
+            message = f"Whether {', '.join(names)} cut the rollouts' distribution is not known: {why}."
             yield RULE.finding(audit, Severity.NOTE, names[0], message)
 
 

@@ -1,11 +1,10 @@
 """Top-p and top-k sampling move to or from FlashInfer's kernel.
 
 What changed
-    Which kernel draws filtered samples on a GPU, where `VLLM_USE_FLASHINFER_SAMPLER` is not set: V0 PyTorch; V1
-    0.8.5 PyTorch with FlashInfer 0.2.3 or later; 0.9.0 to 0.11.0 FlashInfer where it is installed; 0.11.1 to
-    0.20.2 PyTorch (after reports of wrong samples, vLLM pull request 26859); from 0.21.0 on FlashInfer (pull
-    request 40376). It is never used with processed logprobs from 0.10.2 on, with per-request seeds, or without a
-    filter.
+    Which kernel draws filtered samples on a GPU if `VLLM_USE_FLASHINFER_SAMPLER` is not set. V0: PyTorch. V1 of 0.8.5:
+    PyTorch with FlashInfer 0.2.3 or later. 0.9.0 to 0.11.0: FlashInfer if it is installed. 0.11.1 to 0.20.2: PyTorch
+    (after reports of wrong samples, vLLM pull request 26859). From 0.21.0 on: FlashInfer (pull request 40376). It is
+    never used with processed logprobs from 0.10.2 on, with per-request seeds, or without a filter.
     Source: vllm/v1/sample/ops/topk_topp_sampler.py (0.8.5:32, 0.9.0:32, 0.11.1:30, 0.21.0:32).
 
 Why it matters

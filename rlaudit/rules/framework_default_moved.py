@@ -2,8 +2,8 @@
 
 What changed
     A vLLM release often forces the framework's: TRL that runs vLLM 0.18.1 is not the TRL that ran 0.8.5. TRL's default
-    temperature was 0.9 before 0.18 and is 1.0 since; its KL term (`beta`) went from 0.04 to 0, its loss from bnpo to
-    dapo, its engine from a server into the trainer; its correction by importance sampling came on by default.
+    temperature was 0.9 before 0.18 and is 1.0 since. Its KL term (`beta`) went from 0.04 to 0, its loss from bnpo to
+    dapo, its engine from a server into the trainer. Its correction by importance sampling came on by default.
     Source: trl/trainer/grpo_config.py of both releases; verl's rollout.yaml.
 
 Why it matters
@@ -69,7 +69,7 @@ def _moved(
         return
     where = f"the release that vLLM {audit.after.version} needs"
     if isinstance(old, Unknown):
-        message = f"{name} is not written: {_spell(new)} in {where}, and today's cannot be told: {old.reason}."
+        message = f"{name} is not written: {_spell(new)} in {where}. What it is today is not known: {old.reason}."
         yield RULE.finding(audit, Severity.NOTE, name, message)
         return
     message = f"{name} is not written: {_spell(old)} in the framework today, and {_spell(new)} in {where}. Write it."

@@ -1,8 +1,8 @@
-"""The framework has to move together with vLLM: no release of it runs with both, or its pin or copy does not.
+"""The framework has to move together with vLLM: no release of it, or not the one pinned or copied here, runs with both.
 
 What changed
     Each release of a framework runs with a few releases of vLLM. TRL up to 0.26 does not import with vLLM 0.12 or
-    later, and TRL from 1.4 on does not with 0.8.5; verl up to 0.8 asks for vLLM 0.12.0 at most, and 0.9.0 for 0.18.0 at
+    later, and TRL from 1.4 on does not with 0.8.5. verl up to 0.8 needs vLLM 0.12.0 at most, and 0.9.0 needs 0.18.0 at
     least.
     Source: imports and Requires-Dist of their released wheels.
 
@@ -63,11 +63,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     else:
         pinned = before.newest is not None and before.newest.is_devrelease
-        today = before.oldest if pinned else f"one before {before.newest}"
+        today = before.oldest if pinned else f"a release before {before.newest}"
         name = audit.config.framework.replace("_", "-")
         message = (
-            f"{name} moves with it: {today} runs with vLLM {audit.before.version} ({before.until}), {after.oldest} or "
-            f"later with {audit.after.version} ({after.because}). Move both together, and read what {name} changes."
+            f"{name} has to move with vLLM: {today} runs with vLLM {audit.before.version} ({before.until}), "
+            f"{after.oldest} or later with {audit.after.version} ({after.because}). Read what {name} changes."
         )
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."

@@ -1,8 +1,8 @@
 """Tensor-parallel all-reduce and RMSNorm are fused after the migration and were separate kernels before.
 
 What changed
-    0.17.0 turned the pass `fuse_allreduce_rms` on at the default optimization level for tensor parallelism on sm90
-    and sm100 with FlashInfer installed; until 0.20.2 only without data and pipeline parallelism
+    0.17.0 turned the pass `fuse_allreduce_rms` on at the default optimization level, for tensor parallelism on sm90 and
+    sm100 with FlashInfer installed. Until 0.20.2 that held only without data and pipeline parallelism
     (vllm/config/vllm.py, enable_allreduce_rms_fusion).
 
 Why it matters
@@ -24,7 +24,7 @@ Safe to ignore when
     FlashInfer is not installed beside vLLM.
 
 How to confirm
-    `rlaudit ablate` with factor `enforce-eager`, which runs without the pass, on a machine with as many GPUs.
+    `rlaudit ablate CONFIG --from A --to B --factor enforce-eager`runs without the pass, on a machine with as many GPUs.
 """
 
 from collections.abc import Iterator

@@ -1,15 +1,15 @@
 """The server takes sampling parameters that requests leave out from the model's generation_config.json.
 
 What changed
-    `generation_config=auto` is vLLM's default in every catalogued release. An OpenAI-compatible server then
-    answers a request that does not name temperature, top_p, top_k, min_p or repetition_penalty with the values of
-    the model's own file; 0.31.0 adds presence_penalty and frequency_penalty to that list.
+    `generation_config=auto` is vLLM's default in every catalogued release. If a request does not name temperature,
+    top_p, top_k, min_p or repetition_penalty, an OpenAI-compatible server then takes it from the model's own file.
+    0.31.0 adds presence_penalty and frequency_penalty to that list.
     Source: get_diff_sampling_param, vllm/config/model.py (0.18.1:1332, 0.31.0:1804).
 
 Why it matters
-    Qwen models bring top_k=20, top_p=0.8 and repetition_penalty=1.05. The trainer never learns of them: rollouts
-    are filtered and penalised, and a new checkpoint or release can change that without a line of config changing.
-    This is the one cause of a broken upgrade that no returned setting shows.
+    Qwen models bring top_k=20, top_p=0.8 and repetition_penalty=1.05. The trainer never learns that rollouts are
+    filtered and penalised. A new checkpoint or release can change it without a line of config changing. No setting that
+    vLLM returns shows it.
 
 Example
     Reported:
@@ -23,7 +23,7 @@ Example
         engine: {generation_config: vllm}
 
 Safe to ignore when
-    Every request carries temperature, top_p, top_k, min_p and the penalties, or rollouts are made in-process with
+    Every request carries temperature, top_p, top_k, min_p and the penalties. Or rollouts are made in-process with
     separate SamplingParams, or the model has no generation_config.json.
 
 How to confirm
@@ -61,12 +61,13 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = (
             f"Whether {engine_of(side)} takes {', '.join(left or unknown)} from the model's generation_config.json"
         )
-        message += f" cannot be told: {'; '.join(open_questions)}."
+        message += f" is not known: {'; '.join(open_questions)}."
         yield RULE.finding(audit, Severity.NOTE, "generation_config", message, by=("model",))
     elif left:
         certain = audit.config.has_trainer and set(left) & set(COMMON)
         file = "the model's generation_config.json" if where == "auto" else f"the generation_config.json in {where}"
-        message = f"{engine_of(side)} takes {', '.join(left)} from {file} wherever a request does not name them"
+        them = "it" if len(left) == 1 else "them"
+        message = f"{engine_of(side)} takes {', '.join(left)} from {file} if a request leaves {them} out"
         if audit.crosses(PENALTIES_FROM_THE_MODEL) and set(left) & set(PENALTIES):
             message += " (the penalties are new in 0.31.0)"
         message += ". Set generation_config=vllm, or name all of them in the sampling parameters."

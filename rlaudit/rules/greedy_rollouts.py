@@ -5,9 +5,9 @@ What changed
     V1 in both modes those of the whole distribution at temperature 1.
 
 Why it matters
-    There is no sampling distribution any more: the sampled token had probability one, the returned logprob says
-    otherwise, and no importance ratio means anything. All samples of a prompt are the same, so group advantages
-    are zero, and a trainer that divides logits by the temperature divides by zero.
+    There is no sampling distribution any more. The sampled token had probability one, and the returned logprob says
+    otherwise. No importance ratio means anything. All samples of a prompt are the same, so group advantages are zero,
+    and a trainer that divides logits by the temperature divides by zero.
 
 Example
     Reported:

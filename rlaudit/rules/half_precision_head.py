@@ -5,9 +5,9 @@ What changed
     with other kernels around them.
 
 Why it matters
-    The published migration from 0.8.5 to 0.18.1 (PipelineRL, pull request 137) matched its V0 curves only with a
-    float32 head on both sides, after logprobs and runtime defaults had been put right. Rounding is a part of the
-    mismatch that no flag of scheduling or caching removes.
+    The published migration from 0.8.5 to 0.18.1 (PipelineRL, pull request 137) put logprobs and runtime defaults right
+    first. It matched its V0 curves only with a float32 head on both sides, too. Rounding is a part of the mismatch that
+    no flag of scheduling or caching removes.
 
 Example
     Reported:
@@ -34,7 +34,6 @@ from collections.abc import Iterator
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype, trainer_head_dtype
-from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
@@ -55,13 +54,12 @@ def check(audit: Audit) -> Iterator[Finding]:
         return  # one float32 head is one-sided-fp32-head's, a dtype that is requested in vain head-dtype-ignored's
     both = f"The rollout's head is in {rollout}"
     both += f", the trainer's in {trainer}" if trainer else ""
-    native = (
-        "hf_overrides head_dtype" if audit.after.version >= HEAD_DTYPE else "a plug-in, or 0.26.0 and its head_dtype"
-    )
+    native = '`hf_overrides={"head_dtype": "float32"}`'
+    native = native if audit.after.version >= HEAD_DTYPE else f"a plug-in, or {native} from vLLM 0.26.0 on"
     message = (
-        f"{both}. From {engine_of(audit.before)} to {engine_of(audit.after)} the published migration needed float32"
+        f"{both}. The published migration from V0 to V1 needed float32 on both sides, never on one. "
+        f"What sets it in vLLM is {native}; the trainer has a switch as well."
     )
-    message += f" on both sides ({native}, and the trainer's own switch), never on one."
     yield RULE.finding(audit, Severity.NOTE, "head_dtype", message, confirm=Trial(("fp32-head",)))
 
 

@@ -1,9 +1,9 @@
 """`head_dtype` in hf_overrides has no effect in this version.
 
 What changed
-    For text generation vLLM computes the head in the dtype that `hf_overrides={"head_dtype": ...}` names from
-    0.26.0 on. 0.10.2 documents it and does not use it, 0.11.0 to 0.25.1 warn once and fall back to the model's
-    dtype, and older ones do not know it.
+    From 0.26.0 on, vLLM computes the head of a text model in the dtype that `hf_overrides={"head_dtype": ...}` names.
+    0.10.2 documents it and does not use it. 0.11.0 to 0.25.1 warn once and take the model's dtype. Older releases do
+    not know it.
     Source: ModelConfig.head_dtype, vllm/config/__init__.py (0.10.2:1772), vllm/config/model.py (0.11.0:1462),
     vllm/model_executor/layers/logits_processor.py (0.26.0:105), vLLM pull request 48390.
 

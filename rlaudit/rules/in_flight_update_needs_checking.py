@@ -25,8 +25,8 @@ Safe to ignore when
     the update path was compared between both versions, token by token, at equal lag.
 
 How to confirm
-    `rlaudit ablate weight-update` with the pause and the path that the port uses in a copy of its recipe; recipe
-    `v0-to-v1`, which updates nothing, tells what the engine alone contributes.
+    `rlaudit ablate weight-update`, with your pause and your update path in a copy of its recipe. Recipe `v0-to-v1`,
+    which updates nothing, shows what the engine alone contributes.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if audit.before.is_v1 is not False or audit.after.is_v1 is not True:
         return
     message = (
-        f"Weights are updated in flight, and vLLM {audit.before.version} (V0) does that another way than "
+        f"Weights are updated in flight, and vLLM {audit.before.version} (V0) does that in another way than "
         f"{audit.after.version} (V1). Compare tokens and logprobs around an update before training on them."
     )
     confirm = Trial(recipe="weight-update")

@@ -23,8 +23,8 @@ Safe to ignore when
     the checkpoint's config.json has no `kv_cache_scheme` or `kv_cache_quant_algo`.
 
 How to confirm
-    Look for kv_cache_dtype in the engine's start-up log of both versions; `rlaudit ablate` with factor
-    `engine-version`.
+    Look for kv_cache_dtype in the engine's start-up log of both versions, or run `rlaudit ablate CONFIG --from A --to B
+    --factor engine-version`.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """The engine returns logits in the place of logprobs.
 
 What changed
-    `logprobs_mode` of 0.10.0 and later has four values; `raw_logits` and `processed_logits` put logits where
-    logprobs are expected, under the same names in the answer.
+    `logprobs_mode` of 0.10.0 and later has four values. Two of them, `raw_logits` and `processed_logits`, return logits
+    under the names of logprobs.
     Source: LogprobsMode, vllm/config.py (0.10.0:222).
 
 Why it matters

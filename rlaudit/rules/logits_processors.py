@@ -7,8 +7,8 @@ What changed
     Source: vllm/v1/sample/sampler.py (0.18.1:286), vllm/v1/worker/gpu_model_runner.py (0.8.5:1114, 0.18.1:3909).
 
 Why it matters
-    Tokens come from a distribution that the trainer never computes. With processed logprobs ratios show it, and a token
-    that was forced has logprob 0 against the trainer's own logprob of it; with raw logprobs nothing shows.
+    Tokens come from a distribution that the trainer never computes. With processed logprobs ratios show it: a forced
+    token has logprob 0 against the trainer's own logprob of it. With raw logprobs nothing shows.
 
 Example
     Reported:

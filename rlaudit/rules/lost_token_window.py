@@ -7,8 +7,8 @@ What changed
     instead.
 
 Why it matters
-    A token was sampled, its effect is in the cache, and neither its id nor its logprob reaches the trainer:
-    everything after it is conditioned on something else than the trainer sees.
+    A token was sampled and its effect is in the cache, but neither its id nor its logprob reaches the trainer.
+    Everything after it is conditioned on something that the trainer does not see.
 
 Example
     Reported:
@@ -24,7 +24,7 @@ Safe to ignore when
     the build carries the fix of vllm#42043.
 
 How to confirm
-    `rlaudit ablate weight-update` on a GPU, with `async_scheduling: [on, off]` under its engine: it says whether tokens
+    `rlaudit ablate weight-update` on a GPU, with `async_scheduling: [on, off]` under its engine. It says whether tokens
     after the resume follow from those before.
 """
 
@@ -64,7 +64,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         return
     if isinstance(scheduling, Unknown):
-        severity, unsure = Severity.NOTE, f" (whether that is on cannot be told: {scheduling.reason})"
+        severity, unsure = Severity.NOTE, f" (whether that is on is not known: {scheduling.reason})"
     message = (
         f"{how} with async scheduling{unsure} loses the first token of every request after a weight update in "
         f"{audit.after.version} (0.12.0 to 0.21.0). Set async_scheduling to false, or move to 0.22.0."

@@ -1,9 +1,8 @@
 """Requests ask for more logprobs than the server grants.
 
 What changed
-    `max_logprobs` is 20 by default in every release and a request above it is refused. `-1` takes the limit away
-    from 0.10.1 on (in V1); before that, and in V0, it is a limit of minus one that refuses every request for
-    logprobs.
+    `max_logprobs` is 20 by default in every release and a request above it is refused. From 0.10.1 on, `-1` takes the
+    limit away in V1. Before that, and in V0, it is a limit of minus one that refuses every request for logprobs.
     Source: _validate_logprobs, vllm/v1/engine/processor.py (0.10.0:62, 0.10.1:64), vllm/engine/llm_engine.py
     (0.9.2:749).
 

@@ -1,9 +1,9 @@
 """The migration crosses the switch to Model Runner V2, which replaces how batches are built and sampled.
 
 What changed
-    Model Runner V2 is a choice from 0.12.0 and the default from 0.22.0 for dense Qwen3, from 0.23.0 for Llama and
-    Mistral, from 0.24.0 for quantised and some mixture models, from 0.25.0 for every dense generation model, and from
-    0.29.0 for everything that it supports (use_v2_model_runner in vllm/config/vllm.py of each).
+    Model Runner V2 is a choice from 0.12.0 on. It is the default from 0.22.0 for dense Qwen3, from 0.23.0 for Llama and
+    Mistral, from 0.24.0 for quantised and some mixture models. From 0.25.0 it runs every dense generation model, from
+    0.29.0 everything that it supports (use_v2_model_runner in vllm/config/vllm.py of each).
 
 Why it matters
     It is the second change of engine after V0 to V1: input preparation, sampling kernels and penalties are new code.
@@ -61,7 +61,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
     else:
         because = audit.after.engine(RUNNER).note
-        message = f"{which}: sampling and batch building change {between} ({because}). {advice}."
+        message = f"{which}. Sampling and batch building change {between}: {because}. {advice}."
         yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=CONFIRM, sets={VARIABLE: "0"})
 
 

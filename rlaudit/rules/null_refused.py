@@ -1,12 +1,12 @@
 """An argument is written as None, which this vLLM version does not take for it.
 
 What changed
-    vLLM's config classes check their values since 0.9.1, and annotations lost their None one by one: `seed` took None
-    until 0.12 and is an integer since. Before, None was a false switch or the default.
+    vLLM's config classes check their values since 0.9.1, and one argument after another stopped taking None. `seed`
+    took None until 0.12 and is an integer since. Before, None was a false switch or the default.
 
 Why it matters
-    The engine does not start: pydantic names the class, not the line that passed None, and code that tries again or
-    goes on without an engine hides even that.
+    The engine does not start. pydantic names the class, not the line that passed None. Code that tries again, or goes
+    on without an engine, hides even that.
 
 Example
     Reported:
@@ -23,9 +23,8 @@ Safe to ignore when
     the code takes None out before it starts vLLM.
 
 How to confirm
-    Start the engine of the new version with the same arguments; the error names the field.
-    Measured on 0.18.1: of its arguments that take no None by their annotation, all of the model, the cache, the
-    scheduler and the parallel config refuse it.
+    Start the engine of the new version with the same arguments; the error names the field. Measured on 0.18.1: the
+    model, cache, scheduler and parallel config refuse None for every argument whose annotation has none.
 """
 
 from collections.abc import Iterator

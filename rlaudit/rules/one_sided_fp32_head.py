@@ -1,14 +1,14 @@
 """One side computes its output head in float32, and the other does not.
 
 What changed
-    Nothing in vLLM by itself: trainers have a switch (TRL `cast_lm_head_to_fp32`), engines have another
-    (`hf_overrides={"head_dtype": "float32"}` from 0.26.0 on, framework plug-ins before), and an upgrade is when
-    one of them comes or goes.
+    Nothing in vLLM by itself. Trainers have a switch (TRL `cast_lm_head_to_fp32`), vLLM has another
+    (`hf_overrides={"head_dtype": "float32"}` from 0.26.0 on, framework plug-ins before). With an upgrade, one of them
+    comes or goes.
 
 Why it matters
-    With both heads in bfloat16 the two sides round alike, and part of the rounding cancels. With one in float32
-    nothing cancels: Fast-LLM's pull request 525 measures 0.040 nats (root mean square) with one against 0.031 with
-    both, and NeMo-RL's 3936 finds one side alone worse than none.
+    With both heads in bfloat16 the two sides round alike, and part of the rounding cancels. With one in float32 nothing
+    cancels. Fast-LLM's pull request 525 measures 0.040 nats (root mean square) with one side against 0.031 with both.
+    NeMo-RL's 3936 finds one side alone worse than none.
 
 Example
     Reported:
@@ -54,13 +54,13 @@ def check(audit: Audit) -> Iterator[Finding]:
     trainer_raises = isinstance(audit.config.facts.head_dtype, Dtype) and trainer is Dtype.FLOAT32
     if isinstance(rollout, Unknown):
         if trainer_raises:
-            message = f"The trainer's head is float32; whether the rollout's is cannot be told: {rollout.reason}."
+            message = f"The trainer's head is float32; whether the rollout's is float32 is not known: {rollout.reason}."
             yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
     elif trainer_raises and rollout != Dtype.FLOAT32:
         message = f"The trainer computes its head in float32, {engine_of(audit.after)} in {rollout}. {_remedy(audit)}"
         yield RULE.finding(audit, Severity.WARNING, SETTING, message, _fix(audit), CONFIRM)
     elif head_is_raised and trainer is None:
-        message = "The rollout's head is float32; whether the trainer's is, this file does not tell. It should be."
+        message = "The rollout's head is float32; this file does not say whether the trainer's is. It should be."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
     elif head_is_raised and trainer is not Dtype.FLOAT32:
         message = f"The rollout's head is float32 and the trainer's {trainer}. Use float32 on both sides or on none."
@@ -70,7 +70,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _remedy(audit: Audit) -> str:
     if audit.after.version >= HEAD_DTYPE:
         return 'Set hf_overrides={"head_dtype": "float32"}.'
-    return "vLLM offers that from 0.26.0 on; before it takes a plug-in, or bfloat16 in the trainer as well."
+    return "vLLM can do that from 0.26.0 on; before, take a plug-in, or bfloat16 in the trainer as well."
 
 
 def _fix(audit: Audit) -> Fix | None:

@@ -1,9 +1,9 @@
 """`-O` with a number means another thing in the new version.
 
 What changed
-    Up to 0.11.2 `-O3` set the level of torch.compile: 0 none, 3 piecewise, what V1 does by default. From 0.12.0 it
-    sets an optimization level: 0 neither compiles nor captures, 1 and 2 compile, 2 is the default, 3 is the same as
-    2 (0.12.0 vllm/config/vllm.py:233, vllm/utils/argparse_utils.py:247).
+    Up to 0.11.2 `-O3` set the level of torch.compile: 0 none, 3 piecewise, what V1 does by default. From 0.12.0 on it
+    sets an optimization level. 0 neither compiles nor captures, 1 and 2 compile, 2 is the default, 3 is the same as 2
+    (0.12.0 vllm/config/vllm.py:233, vllm/utils/argparse_utils.py:247).
 
 Why it matters
     A number that was chosen for one scale is read on another. `-O0`, once "no compilation", now also turns CUDA
@@ -25,7 +25,7 @@ Safe to ignore when
     you chose the number for the new version.
 
 How to confirm
-    `rlaudit ablate` with factor `enforce-eager`.
+    `rlaudit ablate CONFIG --from A --to B --factor enforce-eager`.
 """
 
 from collections.abc import Iterator

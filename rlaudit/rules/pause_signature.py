@@ -7,7 +7,7 @@ What changed
 
 Why it matters
     The call raises TypeError, or the route answers 404. Callers that only log it go on with requests that were never
-    paused: half a rollout before the update, half after it, and nothing reports it.
+    paused. Half a rollout is from before the update, half from after it, and nothing reports it.
 
 Example
     Reported:

@@ -54,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, PENALTIES)
         if names:
-            message = f"Whether {', '.join(names)} change logits cannot be told: {why}."
+            message = f"Whether {', '.join(names)} change logits is not known: {why}."
             yield RULE.finding(audit, Severity.NOTE, names[0], message)
 
 

@@ -1,18 +1,17 @@
 """The prefix cache survives weight updates, so prompts are continued from keys and values of an older policy.
 
 What changed
-    V1 turns prefix caching on by itself, and no way of loading weights clears it: `update_weights`,
-    `reload_weights` and `collective_rpc` leave it to the caller in every release (vllm#46125).
-    `pause_generation(clear_cache=True)` and `reset_prefix_cache()` clear it; a cache salt that changes with the
-    policy version makes old blocks unreachable.
-    `pause_generation(mode="keep", clear_cache=False)` (0.16.0 on) freezes running requests and resumes them on the
-    keys and values that the old weights made, as in-flight updates did on V0. With prefix caching the blocks are also
-    handed to requests that start after the update (0.18.1 vllm/v1/engine/core.py:599-640).
+    V1 turns prefix caching on by itself, and no way of loading weights clears it. `update_weights`, `reload_weights`
+    and `collective_rpc` leave that to the caller in every release (vllm#46125). `pause_generation(clear_cache=True)`
+    and `reset_prefix_cache()` clear it; a cache salt that changes with the policy version makes old blocks unreachable.
+    `pause_generation(mode="keep", clear_cache=False)` (0.16.0 on) freezes running requests. They resume on keys and
+    values of the old weights, as with in-flight updates on V0. With prefix caching the blocks are also handed to
+    requests that start after the update (0.18.1 vllm/v1/engine/core.py:599-640).
 
 Why it matters
     The engine samples from a mixture of two policies that the trainer cannot recompute. The mismatch grows with the
-    number of updates that a cached prefix outlives (NeMo-RL#4018 saw up to 17): a system prompt that every request
-    shares is never computed by the current policy again.
+    number of updates that a cached prefix outlives (NeMo-RL#4018 saw up to 17). The current policy never again computes
+    a system prompt that every request shares.
 
 Example
     Reported:
@@ -63,8 +62,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         )
     elif isinstance(caching, Unknown):
         how = ", and the cache is not reset" if clean is False else ", and no reset is seen in this file"
-        message = f"Whether prefix caching is on in vLLM {version} cannot be told: {caching.reason}. If it is, blocks "
-        message += f"of old weights serve new requests, as {when}{'' if keeps else how}: reset it with each update."
+        message = f"Whether prefix caching is on in vLLM {version} is not known: {caching.reason}. If it is, blocks "
+        message += f"of old weights serve new requests, as {when}{'' if keeps else how}. Reset it with every update."
     elif clean is False or (keeps and clean is None):
         certain = facts.salts_prefix_cache is False and (not keeps or facts.resets_prefix_cache is False)
         severity = Severity.ERROR if certain else Severity.WARNING
@@ -72,8 +71,10 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"Prefix caching is on in vLLM {version} and {when}{not_reset}: blocks of old weights serve new "
         message += f"requests. Reset it with every update, or set {SETTING} to false."
     else:
-        problem = f"cannot be told: {clean.reason}" if isinstance(clean, Unknown) else "is not told by this file"
-        message = f"Prefix caching is on in vLLM {version} and {when}; whether the cache is reset then {problem}."
+        problem = "this file does not say whether the cache is reset then"
+        if isinstance(clean, Unknown):
+            problem = f"whether the cache is reset then is not known: {clean.reason}"
+        message = f"Prefix caching is on in vLLM {version} and {when}; {problem}."
         message += " Make sure that it is."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
     by = ("pause_mode", "pause_clears_cache", "weight_updates") if keeps else ("weight_updates",)

@@ -6,9 +6,9 @@ What changed
     it.
 
 Why it matters
-    A prompt that was seen before is not computed again: its keys and values come from another batch, and after a
-    weight update from another policy unless the cache was reset. It is one of the V1-only defaults that PipelineRL
-    had to turn off to get its V0 curves back.
+    A prompt that was seen before is not computed again. Its keys and values come from another batch, and after a weight
+    update from another policy, unless the cache was reset. It is one of the V1-only defaults that PipelineRL had to
+    turn off to get its V0 curves back.
 
 Example
     Reported:
@@ -27,7 +27,7 @@ Safe to ignore when
     it.
 
 How to confirm
-    `rlaudit ablate` with factor `prefix-caching`; recipe `v0-to-v1` has it.
+    `rlaudit ablate CONFIG --from A --to B --factor prefix-caching`. Recipe `v0-to-v1` has the factor, too.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 def _finding(audit: Audit) -> Finding:
     message = (
-        f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
+        f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
         "Set it to false to keep what runs today"
     )
     if cleaned(audit) is True:

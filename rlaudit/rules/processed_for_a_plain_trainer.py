@@ -5,10 +5,9 @@ What changed
     that does not divide its logits by the temperature (ROLL's does not) agrees with raw logprobs, V1's default.
 
 Why it matters
-    Log p at T is compared with log p at 1. Ratios differ from 1 although both sides hold the same weights;
-    mismatch metrics and importance corrections then measure the temperature. With raw logprobs the metrics look
-    clean, but the tokens are still drawn at another temperature than the trainer's: dividing in the trainer is the
-    better remedy.
+    Log p at T is compared with log p at 1. Ratios differ from 1 although both sides hold the same weights; mismatch
+    metrics and importance corrections then measure the temperature. With raw logprobs the metrics look clean, but the
+    tokens are still drawn at another temperature than the trainer's. Dividing in the trainer is the better fix.
 
 Example
     Reported:
@@ -26,7 +25,8 @@ Safe to ignore when
     The difference is wanted: the importance weight is meant to carry rollouts at T over to a policy at 1.
 
 How to confirm
-    `rlaudit ablate v0-to-v1` with `trainer: {temperature: ignore}` in the recipe, factor `logprobs-mode`.
+    Write `trainer: {temperature: ignore}` into a copy of recipe `v0-to-v1`, run `rlaudit ablate COPY`, and look at
+    factor `logprobs-mode`.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     heat = temperature(side)
     if heat == 1:
         return
-    at = f"a temperature that this file does not tell ({heat.reason})" if isinstance(heat, Unknown) else f"T={heat:g}"
+    at = f"a temperature that this file does not say ({heat.reason})" if isinstance(heat, Unknown) else f"T={heat:g}"
     message = f"{engine_of(side)} returns logprobs at {at}, and the trainer does not divide its logits by it."
     if side.is_v1 is False:
         remedy = "Divide by it in the trainer; V0 has no raw logprobs."

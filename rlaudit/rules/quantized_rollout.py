@@ -1,13 +1,13 @@
 """Rollouts run quantized against a trainer in full precision.
 
 What changed
-    Nothing by itself; new releases bring more ways to quantize, and from 0.14.0 on a checkpoint's own
-    quantization_config can quantize the KV cache as well.
+    Nothing by itself. New releases bring more ways to quantize. From 0.14.0 on, a checkpoint's own quantization_config
+    can quantize the KV cache as well.
 
 Why it matters
-    FP8 weights or KV cache move logprobs by more than any scheduling default: NeMo-RL reports k3 of 0.0018 to
-    0.0031 nats with FP8 rollouts, and accepts 0.001 otherwise. It is a choice that needs a correction in the
-    objective, and a noise level that hides smaller causes during a migration.
+    FP8 weights or KV cache move logprobs by more than any scheduling default. NeMo-RL reports k3 of 0.0018 to 0.0031
+    nats with FP8 rollouts, and accepts 0.001 otherwise. It is a choice that needs a correction in the objective, and a
+    noise level that hides smaller causes during a migration.
 
 Example
     Reported:

@@ -1,18 +1,17 @@
 """The engine returns logprobs before temperature, and the trainer computes them after it.
 
 What changed
-    V0 returned logprobs after penalties, temperature and filters. V1 returns them before all of these: that is the
-    only thing it can return before 0.10.0, and its default `logprobs_mode=raw_logprobs` since. 0.10.2 is the first
-    release in which `processed_logprobs` means what V0 returned.
+    V0 computed the returned logprobs after penalties, temperature and filters. V1 computes them before all of these:
+    always before 0.10.0, and by default (`logprobs_mode=raw_logprobs`) since. 0.10.2 is the first release in which
+    `processed_logprobs` means what V0 returned.
     Source: vllm/v1/sample/sampler.py (0.8.5:28, 0.10.2:143), vLLM pull requests 21398 and 22387.
 
 Why it matters
     A trainer that divides its logits by the sampling temperature compares log p at T with log p at 1. Importance
-    ratios leave 1 on the first step, clip rates and KL rise, and the loss weighs tokens by how uncertain the model
-    was instead of by how far the policy moved. Measured with SmolLM2 at T=0.7: mean ratio 1.16, k3 0.056 nats.
-    What is right depends on the trainer: one that does not divide needs raw logprobs
-    (processed-for-a-plain-trainer). At temperature 1 without filters and penalties raw and processed are the same;
-    then this is only a note.
+    ratios leave 1 on the first step, and clip rates and KL rise. The loss then weighs tokens by how uncertain the
+    model was, not by how far the policy moved. Measured with SmolLM2 at T=0.7: mean ratio 1.16, k3 0.056 nats.
+    A trainer that does not divide needs raw logprobs (rule processed-for-a-plain-trainer). At temperature 1, without
+    filters and penalties, raw and processed logprobs are the same; then this is only a note.
 
 Example
     Reported:
@@ -71,7 +70,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     if isinstance(returned, Unknown):
         if audit.config.facts.divides_by_temperature is not False:
-            message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known: "
+            message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known. "
             message += f"{returned.reason}."
             heat = temperature(audit.after)
             matters = audit.config.facts.divides_by_temperature is True and not isinstance(heat, Unknown) and heat != 1
@@ -102,7 +101,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if trainer_does:
         does = f"The trainer {' and '.join(trainer_does)}"
         if not in_the_loss(audit.config):
-            return Severity.WARNING, f"{does}: it recomputes old logprobs, so only the logged mismatch is wrong."
+            return Severity.WARNING, f"{does}, but recomputes old logprobs, so only the logged mismatch is wrong."
         sentence = f"{does}, so its importance ratios are wrong from the first step"
         return (Severity.ERROR, f"{sentence}.") if uses is True else (Severity.WARNING, f"{sentence} if it reads them.")
     if divides is False:
@@ -110,11 +109,11 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if isinstance(heat, Unknown):
         open_question = f"Whether that is what the trainer computes is open: {heat.reason}."
     elif heat != 1:
-        open_question = f"At a temperature of {heat:g} a trainer that divides its logits by it computes other ones."
+        open_question = f"A trainer that divides its logits by the temperature of {heat:g} computes other logprobs."
     elif cut or penalties(audit.after):
         return None  # filters-not-replayed and penalties-in-logprobs say what that means for this trainer
     else:
-        return Severity.NOTE, "At temperature 1 without filters or penalties that is the same; otherwise it is not."
+        return Severity.NOTE, "At temperature 1, without filters and penalties, they equal processed ones."
     heard_of_trainer = audit.config.has_trainer or returned_logprobs(audit.before) is Returned.PROCESSED
     return (Severity.WARNING if heard_of_trainer else Severity.NOTE), open_question
 

@@ -1,8 +1,8 @@
 """A key of a nested config, such as compilation_config, does not exist in this version.
 
 What changed
-    `use_cudagraph` and `full_cuda_graph` gave way to `cudagraph_mode` (gone in 0.11.1), `use_inductor` to `backend`
-    (gone in 0.12.0), `level` to `mode` (gone in 0.18.0), and the passes were renamed in 0.12.0
+    `use_cudagraph` and `full_cuda_graph` became `cudagraph_mode` (gone in 0.11.1), `use_inductor` became `backend`
+    (gone in 0.12.0), `level` became `mode` (gone in 0.18.0). The passes were renamed in 0.12.0
     (`enable_fi_allreduce_fusion` to `fuse_allreduce_rms` and so on). Source: vllm/config/compilation.py of each
     release.
 
@@ -25,8 +25,8 @@ Safe to ignore when
     never, where the engine does not start.
 
 How to confirm
-    Start the engine; it names the key. `rlaudit ablate` with factor `enforce-eager` tells whether the block
-    mattered.
+    Start the engine: it names the key. `rlaudit ablate CONFIG --from A --to B --factor enforce-eager` tells whether the
+    block mattered.
 """
 
 from collections.abc import Iterator, Mapping

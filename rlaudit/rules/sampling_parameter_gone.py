@@ -8,7 +8,7 @@ What changed
 
 Why it matters
     In-process the call fails with a TypeError. A server drops the unknown field with a line in its log and samples
-    without it: guided rollouts are then not guided any more, and nothing else says so.
+    without it. Guided rollouts are then not guided any more, and nothing else says so.
 
 Example
     Reported:

@@ -2,7 +2,7 @@
 
 What changed
     Without `seed`, V0 and V1 of 0.8.5 stay unseeded. V1 of 0.9.0 and later seeds with 0; 0.12.0 declares 0. 0.32.0
-    mixes the data-parallel rank into the seed, so that ranks which sampled alike do not any more.
+    mixes the data-parallel rank into the seed, so ranks no longer sample alike.
 
 Why it matters
     Logprobs keep their meaning; which tokens are drawn does not. Two starts of the same engine now draw the same
@@ -23,7 +23,7 @@ Safe to ignore when
     you compare distributions and not single runs.
 
 How to confirm
-    `rlaudit ablate` with factor `engine-version`: its repeats with other seeds show the noise.
+    `rlaudit ablate CONFIG --from A --to B --factor engine-version`: its repeats with other seeds show the noise.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         elif audit.config.facts.seeds_replicas is True:
             effect = "The framework seeds its engines all the same"
         else:
-            effect = "Starts that differed now repeat each other"
+            effect = "Engines that drew different samples at each start now draw the same ones"
         message = (
             f"No seed is set: {engine_of(audit.before)} {_how(moved.before.value)}, "
             f"{engine_of(audit.after)} {_how(moved.after.value)}. {effect}."

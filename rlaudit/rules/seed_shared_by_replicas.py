@@ -6,8 +6,8 @@ What changed
     shared their seed until 0.31.0; 0.32.0 mixes the rank in (vllm/utils/torch_utils.py:542).
 
 Why it matters
-    Replicas that get the same prompt return the same completion: a group of n rollouts holds fewer than n different
-    ones, the advantage baseline narrows, and exploration shrinks without any metric of mismatch moving.
+    Replicas that get the same prompt return the same completion. A group of n rollouts holds fewer than n different
+    ones, the advantage baseline narrows, and exploration shrinks. No metric of mismatch moves.
 
 Example
     Reported:

@@ -6,9 +6,9 @@ What changed
     Source: vllm/v1/spec_decode/utils.py (0.13.0:9), vllm/v1/sample/rejection_sampler.py (0.14.0:119).
 
 Why it matters
-    RL requests ask for logprobs, so a speculative config that did nothing until 0.13.0 begins to act. Tokens are
-    then accepted or resampled over several positions at once: another path through the kernels, another batch
-    shape per step, and a draft model that must get every weight update or its drafts are refused more and more.
+    RL requests ask for logprobs, so a speculative config that did nothing until 0.13.0 begins to act. Tokens are then
+    accepted or resampled over several positions at once. That is another path through the kernels, with another batch
+    shape per step. The draft model must get every weight update, or its drafts are refused more and more.
 
 Example
     Reported:

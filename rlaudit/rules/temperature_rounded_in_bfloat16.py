@@ -6,8 +6,8 @@ What changed
     Source: SamplingTensors, vllm/model_executor/sampling_metadata.py (0.8.5:538).
 
 Why it matters
-    V0's logprobs are those of the rounded temperature: exact to 1.5e-6 against it and off by up to 0.02 nats against
-    0.7 (measured with 0.8.5). After the migration that part of the reference's mismatch is gone. It is a difference
+    V0's logprobs are those of the rounded temperature. Measured with 0.8.5, they are exact to 1.5e-6 at that one, and
+    off by up to 0.02 nats at 0.7. After the migration that part of the reference's mismatch is gone. It is a difference
     between the runs that needs no fix.
 
 Example

@@ -1,10 +1,9 @@
 """The release that is said to run today cannot run this, and the one after the migration can: another release runs it.
 
 What changed
-    Nothing in vLLM: the config asks for what came after the release that the audit starts from. Arguments are refused
-    by the releases that do not have them yet, the framework's release that the project pins may not run with them,
-    external_launcher without a seed stopped vLLM up to 0.10.2, and AsyncLLM is V1's own class and stops where V0 would
-    run.
+    Nothing in vLLM: the config asks for what came after the release that the audit starts from. A release refuses
+    arguments that it does not have yet, and the framework's pinned release may not run with it. external_launcher
+    without a seed stopped vLLM up to 0.10.2. AsyncLLM is V1's own class, and stops if V0 would run.
 
 Why it matters
     What an audit says to have moved is relative to a release that never ran this job. Findings about defaults may be

@@ -2,7 +2,7 @@
 
 What changed
     Nothing moved; the setting never worked. Some frameworks copy extra keys onto the engine's arguments without
-    asking whether the engine has them, some hand on only the keys they know, some set a value in code afterwards.
+    checking that the engine has them. Some pass only the keys they know, some set a value in code afterwards.
 
 Why it matters
     Experiments are read by their configs. A key without effect makes two equal runs look different, or a fix that
@@ -57,7 +57,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             continue
         severity, effect = _effect(audit, lost)
         written = lost.name if lost.written in (None, "") else f"{lost.name}={lost.written}"
-        message = f"{written} {HOW[lost.loss]} ({lost.reason}){effect}{'' if effect.endswith('?') else '.'}"
+        message = f"{written} {HOW[lost.loss]}: {lost.reason}{effect}{'' if effect.endswith('?') else '.'}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 
 

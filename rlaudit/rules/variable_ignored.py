@@ -1,9 +1,9 @@
 """An environment variable of vLLM is set that this version does not read any more.
 
 What changed
-    Variables come and go with the code that they switch. Nothing fails when one is gone: up to 0.16.0 it is ignored
-    in silence, from 0.17.0 with "Unknown vLLM environment variable", and with `--fail-on-environ-validation` the
-    engine ends.
+    Variables come and go with the code that they switch. Nothing fails when one is gone. Up to 0.16.0 it is ignored in
+    silence, from 0.17.0 on with "Unknown vLLM environment variable". With `--fail-on-environ-validation` the engine
+    ends.
 
 Why it matters
     What the variable chose is now vLLM's choice: a sampler, a kernel, a way of reducing. Some of these move

@@ -6,8 +6,8 @@ What changed
     `collective_rpc` (vllm/v1/serial_utils.py) unless VLLM_ALLOW_INSECURE_SERIALIZATION is 1.
 
 Why it matters
-    The first weight update raises an AttributeError or a TypeError. If an `except` passes over it, there is no error:
-    rollouts keep the weights they began with, and the policy drifts away from them for the whole training.
+    The first weight update raises an AttributeError or a TypeError. If an `except` swallows it, there is no error.
+    Rollouts keep the weights they began with, and the policy drifts away from them for the whole training.
 
 Example
     Reported:

@@ -1,9 +1,9 @@
 """A `false` is written, and it never reaches the engine, which runs with its own default.
 
 What changed
-    Nothing in vLLM's default: the way there loses it. `vllm serve --config` drops every false up to 0.27.1 and,
-    later, every false under a key with underscores; several frameworks build a command line and leave out what is
-    false. That went unnoticed while vLLM's defaults were off. V1 turned many of them on.
+    Nothing in vLLM's default: the way there loses it. `vllm serve --config` drops every false up to 0.27.1, and later
+    every false under a key with underscores. Several frameworks build a command line and leave out what is false. That
+    went unnoticed while vLLM's defaults were off. V1 turned many of them on.
 
 Why it matters
     The config says off and the engine runs on. A search for the cause of a mismatch reads the config and rules out the
@@ -58,21 +58,21 @@ def check(audit: Audit) -> Iterator[Finding]:
         runs = audit.after.value(lost.name)
         open_ = isinstance(runs, Unknown)
         reaches = "may not reach" if open_ else "never reaches"
-        loss = f"{lost.name}={lost.written} {reaches} the engine ({lost.reason})"
+        loss = f"{lost.name}={lost.written} {reaches} the engine: {lost.reason}"
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
-                f"what vLLM {audit.after.version} runs is open. Write it in a way that arrives.",
+                f"What vLLM {audit.after.version} runs with is open. Write it in a form that reaches the engine.",
             )
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
-            effect = f"vLLM {audit.after.version} runs with true. Write it in a way that arrives."
+            effect = f"vLLM {audit.after.version} runs with true. Write it in a form that reaches the engine."
             if _is_so_already(audit, lost):
                 severity = Severity.WARNING if lost.place.path != audit.config.path else severity
         else:
             severity = Severity.NOTE
             effect = f"vLLM {audit.after.version} runs with {runs} by itself, so nothing is lost yet."
-        message = f"{loss}: {effect}"
+        message = f"{loss}. {effect}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 
 

@@ -238,7 +238,7 @@ def _refuse_repeats(side: _Side, other: _Side, key: _Key) -> None:
     if side.repeats:
         raise NotFinished(
             f"{side.path}: {side.repeats} of {side.sequences} sequences have the {key} and length of an earlier one, "
-            f"first {side.first_repeated}: nothing tells which sequence of {other.path} belongs to which",
+            f"first {side.first_repeated}; which sequence of {other.path} belongs to which is not known",
             f"give both tables a column that tells them apart: {key.lacks}" if key.lacks else "number the samples anew",
         )
 

@@ -162,6 +162,6 @@ def architecture(view: Resolution) -> Architecture | Unknown:
         if re.match(pattern, name):
             return Architecture(config)
     if isinstance(model.value, Unknown):
-        return Unknown(f"the model is not told: {model.value.reason}", hangs_on=_GIVEN)
+        return Unknown(f"the model is not known: {model.value.reason}", hangs_on=_GIVEN)
     reason = f"the architecture of {model.value} is not known, and its config.json is not here"
     return Unknown(reason, hangs_on=f"{model.value} has no config.json here: --model FOLDER")

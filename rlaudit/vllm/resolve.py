@@ -220,7 +220,7 @@ def engine_unknown(view: Resolution, what: str) -> Resolved:
     """Return an open decision, for a value that depends on whether V0 or V1 runs."""
     engine = view.value("engine")
     if not isinstance(engine, Unknown):
-        engine = Unknown("V0 or V1 cannot be told")
+        engine = Unknown("V0 or V1 is not known")
     unknown = Unknown(f"{what} depends on the engine: {engine.reason}", hangs_on=engine.fact)
     return Resolved(unknown, "V0 and V1 decide differently")
 

@@ -85,7 +85,7 @@ def test_nothing_found_ends_with_0_unless_a_match_is_required_and_its_limits_sta
     assert (code, [layer["verdict"] for layer in report["layers"]]) == (0, ["nothing found", "match", "match"])
     jsonschema.validate(report, SCHEMA)
     assert 0.01 <= report["comparisons"][0]["limits"]["mean_ratio"] < 0.02
-    assert "note semantic-layer semantic layer: nothing found: " in capsys.readouterr().out
+    assert "note semantic-layer Nothing found. " in capsys.readouterr().out
     assert compared(path, "--require", "match")[0] == 3
 
 

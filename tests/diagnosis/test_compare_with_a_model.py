@@ -84,7 +84,7 @@ def test_prompts_that_are_texts_become_tokens_by_the_models_tokenizer_and_it_is_
         path.with_name("prompts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in beside))
     _, document = scored(shared_laboratory, path)
     assert document["comparisons"][0]["measurements"]["k3"]["value"] < 1e-9
-    assert any("were made into tokens here" in line for line in document["not_seen"])
+    assert any("were tokenised here" in line for line in document["not_seen"])
 
 
 def test_chat_messages_go_through_the_models_template(shared_laboratory: Laboratory) -> None:

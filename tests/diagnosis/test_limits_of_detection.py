@@ -64,10 +64,10 @@ def test_a_limit_is_the_least_effect_or_what_the_error_makes_of_the_level():
 
 def test_limits_are_said_in_units_of_the_reader():
     said = would_have_shown(
-        Limits(mean_ratio=0.013, temperature=0.04, shifted=0.004, mass=0.03, top_p=0.9199, top_k=20)
+        Limits(mean_ratio=0.013, inverse_temperature=0.04, shifted=0.004, mass=0.03, top_p=0.9199, top_k=20)
     )
     assert said == (
-        "A mean ratio off by more than 1.3 %, a temperature off by more than 0.04 or a shift in more than 0.4 % of "
+        "A mean ratio off by more than 1.3 %, a temperature off by more than 4.2 % or a shift in more than 0.4 % of "
         "sequences would have shown. So would a top-p that cuts more than 3 % of the mass. Tokens "
         "that were drawn rule out a top-p below 0.919 or a top-k below 20"
     )

@@ -35,7 +35,7 @@ def test_every_dialect_that_is_read_has_an_example() -> None:
 def test_every_config_of_an_example_is_inspected_by_its_command() -> None:
     for case in CASES:
         commands = (case / "command.txt").read_text(encoding="utf-8")
-        others = {"command.txt", "expected.txt", "requirements.txt", "base.yaml"}
+        others = {"README.md", "command.txt", "expected.txt", "requirements.txt", "base.yaml"}
         for file in case.iterdir():
             assert file.name in others or file.name in commands, file
 

@@ -81,13 +81,13 @@ def open_lines(project: Project, pins: str) -> list[str]:
 def test_a_pin_that_is_not_taken_today_is_said_with_what_is_taken(project: Project) -> None:
     (line,) = (line for line in open_lines(project, "verl==0.6.1\n") if "0.6.1" in line)
     assert line.startswith(
-        "requirements.txt:1 pins verl 0.6.1, which does not go with vLLM 0.11.1: it is read as verl "
+        "requirements.txt:1 pins verl 0.6.1, which does not run with vLLM 0.11.1: it is read as verl "
     )
     assert not [line for line in open_lines(project, "verl==0.7.0\n") if "pins verl" in line]
 
 
 def test_a_pinned_release_is_named_as_it_is_where_the_framework_has_to_move(project: Project) -> None:
     words = ("--from", "0.11.1", "--to", "0.22.0", "--select", "framework-moves-too", "--output", "concise")
-    assert "verl moves with it: 0.7.0 runs with vLLM 0.11.1" in project.inspected(
+    assert "verl has to move with vLLM: 0.7.0 runs with vLLM 0.11.1" in project.inspected(
         "run.sh", VERL, *words, pins="verl==0.7.0\n"
     )

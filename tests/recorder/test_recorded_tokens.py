@@ -103,7 +103,7 @@ def test_a_trainers_function_that_brought_no_row_is_named(tmp_path):
     assert not any("loss:logps" in one for one in table_of(process.write()).part.not_seen)
     process.put(kind="hooks", hooked=["worker.sleep", "loss:logps"])
     assert any(
-        one.startswith("loss:logps is recorded, and made no logprobs")
+        one.startswith("loss:logps is recorded, but gave no logprobs")
         for one in table_of(process.write()).part.not_seen
     )
 

@@ -100,12 +100,12 @@ def test_what_one_fact_leaves_open_is_one_line(document: dict[str, Any]) -> None
 
 def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(document: dict[str, Any]) -> None:
     (first, *_) = document["findings"]
-    decide = {"kind": "decide", "of": "top_k"}
+    decide, off = {"kind": "decide", "of": "top_k"}, {"async_scheduling": "false"}
     document["findings"] = [
         first | {"rule": "moved", "severity": "warning", "action": decide, "sets": None},
         first | {"rule": "moved", "severity": "warning", "action": {"kind": "decide", "of": "top_p"}, "sets": None},
-        first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}},
-        first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}},
+        first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}, "sets": off},
+        first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}, "sets": off},
         first | {"rule": "older", "severity": "error", "action": {"kind": "framework", "of": "verl 0.9.0 or later"}},
         first | {"rule": "idle", "severity": "note", "action": None},
         first | {"rule": "off", "severity": "note", "action": {"kind": "record", "of": ""}},
@@ -113,7 +113,7 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
     report = text.render(records(document), None)
     what = report[report.index(" What to do") : report.index(" error ")].split("\n")
     assert what[1:4] == [
-        "  - --fix does: reset and 1 note",
+        "  - --fix sets async_scheduling=false: reset and 1 note",
         "  - Take verl 0.9.0 or later: older",
         "  - Decide: top_k, top_p: moved",
     ]

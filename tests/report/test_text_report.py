@@ -23,7 +23,10 @@ def document() -> Report:
 def test_the_first_lines_are_the_versions_and_what_was_measured_and_the_first_verdict(document: Report) -> None:
     lines = text.render(document, None).splitlines()
     assert "0.8.5 -> 0.18.1" in lines[0]
-    assert all(part in lines[1] for part in ("smollm2-135m-instruct", "float32", "CPU (Intel(R) Xeon(R)", "T 0.7"))
+    assert all(
+        part in lines[1]
+        for part in ("smollm2-135m-instruct", "engine float32, trainer float32", "CPU (Intel(R) Xeon(R)", "T 0.7")
+    )
     assert lines[3].startswith("The move breaks what the logprobs mean (raw-logprobs)")
     assert next(line for line in lines if line.startswith("1. ")).startswith("1. semantic  MISMATCH: raw logprobs")
 

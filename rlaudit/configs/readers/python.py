@@ -192,7 +192,7 @@ def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) 
     others = [call for call in sampled if call not in asking] if asking else []
     if others:
         lines = ", ".join(str(other.place.line) for other in others)
-        draft.not_seen.append(f"{SAMPLING} in line {lines}: it asks for no logprobs and is not taken for the rollout's")
+        draft.not_seen.append(f"{SAMPLING} in line {lines}: it requests no logprobs and is not taken for the rollout's")
     sampled = asking or sampled
     differing = f"{SAMPLING} in lines {' and '.join(str(call.place.line) for call in sampled)} differ"
     for call in sampled:

@@ -108,7 +108,7 @@ def _updates(draft: Draft, updates: "list[Call]", *, offline: bool) -> None:
     elif offline or pause is not None:
         when, why = WeightUpdates.BETWEEN_ROLLOUTS, f"{name} while no request runs"
     else:
-        why = f"{name} is called; whether requests run meanwhile is not told by this file"
+        why = f"{name} is called; this file does not say whether requests run meanwhile"
         when = Unknown(why)
     draft.trains(TrainerFacts(weight_updates=when), why, node)
 

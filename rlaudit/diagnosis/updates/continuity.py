@@ -63,8 +63,8 @@ def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None
         return Verdict.MATCH, f"k3 after the resume is below {margin:g} nats with its whole interval"
     if after.low > margin:
         why = (
-            "tokens after the resume do not follow from the returned ones: a token was dropped or repeated, or the "
-            "request kept keys and values of the old weights"
+            "tokens after the resume do not follow from the returned ones: a token was dropped or repeated, or old "
+            "keys and values were kept"
         )
         return Verdict.MISMATCH, why
     return Verdict.INCONCLUSIVE, f"the interval reaches over {margin:g} nats"

@@ -74,7 +74,7 @@ def _sequence_to_use(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCa
     if choice is None:
         advice = "no sequence that was tried is clean"
     elif choice.record.kind == "V0":
-        advice = f"use {choice.case.name}: hold the loop that steps the engine meanwhile: the engine has no pause"
+        advice = f"use {choice.case.name}, and hold the loop that steps the engine meanwhile: the engine has no pause"
     else:
         advice = f"use {choice.case.name}"
     bad: dict[str, list[JudgedCase]] = {}
@@ -160,9 +160,9 @@ def _findings_of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterato
             "no-stale-kv",
             NOTE,
             judged.where,
-            f"{start.name}: new requests are served nothing stale with "
-            f"{sequences([judged for judged, _, _ in clean])}: added k3 at most {_excess_interval(excess)}, "
-            f"{max(staleness.cached_tokens for _, staleness, _ in clean)} prompt tokens from the cache",
+            f"{start.name}: new requests get nothing stale with "
+            f"{sequences([judged for judged, _, _ in clean])} (added k3 at most {_excess_interval(excess)}, "
+            f"{max(staleness.cached_tokens for _, staleness, _ in clean)} prompt tokens from the cache)",
         )
     for judged, staleness in cases:
         if staleness.verdict is Verdict.INCONCLUSIVE:
@@ -235,8 +235,8 @@ def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
 def _next_step(parts: Parts) -> str:
     if parts.read_back is not None and HEAD in parts.read_back.old_behind_new_bytes:
         return (
-            "the head computes with a copy that the update does not reach: load an untied checkpoint (lm_head.weight "
-            "written out, tie_word_embeddings false) at the start, or restart the engine for new weights"
+            "the head computes with a copy that the update does not reach: start with an untied checkpoint "
+            "(lm_head.weight written out, tie_word_embeddings false), or restart the engine for new weights"
         )
     return "use another path for loading, and audit it again"
 

@@ -83,8 +83,8 @@ def _without_explanation(parts: PartsRead | None) -> str:
         return f"{summary(parts.of_no_version)} holds what is of no version"
     if parts is not None and parts.new_by_sums:
         return (
-            f"the scores do not fit the new weights, though all were read back: {parts.new_by_sums} parameters of "
-            "experts hold the new elements, and the kernel may read them in another order, or from its copy"
+            f"the scores do not fit the new weights, though all were read back; the kernel may read the experts' "
+            f"{parts.new_by_sums} parameters in another order, or from a copy"
         )
     return "the scores do not fit the new weights, and nothing that was read explains it"
 

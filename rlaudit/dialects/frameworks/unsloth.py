@@ -85,7 +85,7 @@ def of_the_config(reading: Reading) -> None:
     if len(calls) == 1:
         _sampling_params(reading, calls[0])
     elif given is not None and given.value is not None:
-        reason = "vllm_sampling_params: its SamplingParams(...) is not told by this file"
+        reason = "vllm_sampling_params: its SamplingParams(...) is not in this file"
         draft.not_seen.append(reason)
         for name, setting in draft.sampling.items():
             if setting.place is None and name in NEUTRAL_SAMPLING:
@@ -116,7 +116,8 @@ def _sampling_params(reading: Reading, call: "Call") -> None:
             draft.sampling.by_file(name, node)
         else:
             was = "vLLM's default" if before is None else str(before.value)
-            reason = f"{value} in unsloth 2026.10.9; releases of 2025 hand on lists only and use {was} ({source})"
+            older = f"releases of 2025 ignore it, as it is no list, and use {was}"
+            reason = f"{value} with unsloth 2026.10.9; {older} ({source})"
             draft.sampling.by_file(name, node, Unknown(reason), reason)
 
 

@@ -54,7 +54,7 @@ INHERITANCE = (
     Inheritance(
         ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
         Fate.STRIPPED,
-        "an engine is told of the GPUs that were found, in words that its release takes",
+        "an engine gets the GPUs that were found, in the form that its release takes",
     ),
     Inheritance(
         ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"),

@@ -87,8 +87,8 @@ def note_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
     if not modules:
         return ()
     return (
-        f"built where there is no NVIDIA driver (libcuda.so.1): {', '.join(modules)} is there, and is loaded the first "
-        "time this environment is used on a machine with a driver",
+        f"built without an NVIDIA driver (libcuda.so.1): {', '.join(modules)} is there, and is first loaded on a "
+        "machine with a driver",
     )
 
 

@@ -86,8 +86,8 @@ def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str 
         return None
     lowest = lowest_driver(needed.cuda)
     message = (
-        f"{spec.name} cannot run here: its torch {needed.torch} is built for CUDA {needed.cuda}, which needs NVIDIA "
-        f"driver {lowest} or newer, and this machine's{driver and f', {driver},'} offers CUDA {driver_cuda}"
+        f"{spec.name} cannot run here: its torch {needed.torch} needs NVIDIA driver {lowest} or newer (CUDA "
+        f"{needed.cuda}), and this machine's{driver and f', {driver},'} offers CUDA {driver_cuda}"
     )
     ways = [f"driver {lowest} or newer", *_other_engines(spec, driver_cuda)]
     return Refusal(spec, message, f"Ways out for {spec.name}: {'; '.join(ways)}.")

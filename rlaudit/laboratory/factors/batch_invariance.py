@@ -1,14 +1,13 @@
 """Kernels whose result does not depend on what else is in the batch (`VLLM_BATCH_INVARIANT=1`). CUDA only.
 
-A started engine is no proof: the same small request is generated alone and among others, in every arm, and on means
-that its tokens and logprobs agree bit for bit. What a difference between on and off does not say is that batching alone
-made it, because the variable changes more than the kernels of matrix products: it names an attention backend if the
-release wants one (FLASH_ATTN, or TRITON_ATTN for float32, also if the default would have been another, as on
-Blackwell), takes other RMSNorm, softmax and bmm kernels, turns off custom all-reduce (0.32.0 keeps a one-stage
-one), cascade attention, ahead-of-time compilation, TF32 and reduced-precision sums, and pins NCCL. The report says per
-arm what was loaded.
+A started engine is no proof. Every arm generates the same small request alone and among others; on means that its
+tokens and logprobs agree bit for bit. A difference between on and off need not come from batching alone, because the
+variable changes more than the kernels of matrix products. It names an attention backend if the release wants one:
+FLASH_ATTN, or TRITON_ATTN for float32, even if the default is another, as on Blackwell. It takes other RMSNorm, softmax
+and bmm kernels, and pins NCCL. It turns off custom all-reduce (0.32.0 keeps a one-stage one), cascade attention,
+ahead-of-time compilation, TF32 and reduced-precision sums. The report says per arm what was loaded.
 
-It need not hold everywhere. 0.18.1 replaces matrix products on compute capability 8.0, 8.9 and 10.x only: 8.6 (A10,
+It need not hold everywhere. 0.18.1 replaces matrix products on compute capability 8.0, 8.9 and 10.x only. 8.6 (A10,
 A40, RTX 3090) takes the branch meant for Hopper, which relies on a cuBLAS workspace. With tensor parallelism the sum
 over workers is fused with RMSNorm in some releases and depends on the batch (vllm#51290). CPUs cannot run it, and
 releases before 0.11.2 have never heard of it. Source: vllm/model_executor/layers/batch_invariant.py (0.11.2 to 0.31;

@@ -1,13 +1,12 @@
 """Attention over a prefix that all requests of a batch share, computed once. Off by default since 0.18.0, gone in
 0.32.0.
 
-Permission is not use: the runner decides for every batch, and FLASH_ATTN takes it only where all requests share at
-least 256 tokens and there are at least 8 of them (and then only where its own cost model says that it pays). So on
-counts as on when batches used it, counted in the worker. To see it, the recipe's prompts must begin with 256 tokens or
-more in common; the ones that ship share fewer. It also keeps those batches out of full CUDA graphs, which is a
-second difference. CPUs, the V0 engine and model runner V2 do not have it. Source: vllm/config/model.py (0.17.1:219,
-0.18.0:220, 0.32.0:312), vllm/v1/attention/backends/flash_attn.py (0.18.1:1008-1016),
-vllm/v1/worker/gpu_model_runner.py (0.18.1:2136, 3367), vllm/platforms/cpu.py.
+Permission is not use: the runner decides for every batch. FLASH_ATTN takes it only if at least 8 requests share at
+least 256 tokens, and its cost model says that it pays. So on counts as on when batches used it, counted in the worker.
+To see it, the recipe's prompts must begin with 256 tokens or more in common; the ones that ship share fewer. It also
+keeps those batches out of full CUDA graphs, which is a second difference. CPUs, the V0 engine and model runner V2 do
+not have it. Source: vllm/config/model.py (0.17.1:219, 0.18.0:220, 0.32.0:312), vllm/v1/attention/backends/flash_attn.py
+(0.18.1:1008-1016), vllm/v1/worker/gpu_model_runner.py (0.18.1:2136, 3367), vllm/platforms/cpu.py.
 """
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always
@@ -41,9 +40,9 @@ def observe(trace: ArmTrace) -> Observation:
         return Observation("on", f"{cascade['used']} of {cascade['considered']} batches used it")
     return Observation(
         None,
-        f"allowed, but none of {cascade['considered']} batches used it: at most {cascade['longest_prefix']} tokens "
-        f"were shared by all of at most {cascade['most_requests']} requests, and it takes {SHARED_TOKENS} tokens "
-        f"and {REQUESTS} requests; give the recipe prompts that begin with {SHARED_TOKENS} tokens in common",
+        f"allowed, but none of {cascade['considered']} batches used it: at most {cascade['most_requests']} requests "
+        f"shared at most {cascade['longest_prefix']} tokens; it takes {REQUESTS} requests whose prompts share "
+        f"{SHARED_TOKENS} tokens",
     )
 
 

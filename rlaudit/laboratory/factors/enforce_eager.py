@@ -1,8 +1,8 @@
 """Execution without torch.compile and without CUDA graphs: two things at once. V0 on CPU is always eager.
 
-What it does belongs to `compile` if that factor alone does the same, to `cudagraphs` if that one does, and to both
-together if neither does. In V0, which compiles nothing, it moves the graphs alone; on a CPU, which has no graphs,
-compiling alone.
+Its effect is that of `compile` if that factor alone does the same, and that of `cudagraphs` if that one does. If
+neither does, it takes both together. In V0, which compiles nothing, it moves the graphs alone; on a CPU, which has no
+graphs, compiling alone.
 Source: vllm/config (ModelConfig.enforce_eager); NeMo-RL's diagnostics found compiled and eager decode to differ.
 """
 

@@ -1,7 +1,7 @@
 """The vLLM release itself: any version from 0.8.5 on, and behind it which engine, as in `0.8.5 V0`.
 
-Releases up to 0.10.2 have two engines. Without a word behind the version the release chooses by itself, and a V0 beside
-a V1 of one release tells apart what the engine changed and what the version did.
+Releases up to 0.10.2 have two engines. Without a word behind the version the release chooses by itself. A V0 beside a
+V1 of one release separates what the engine changed from what the version did.
 """
 
 from dataclasses import replace

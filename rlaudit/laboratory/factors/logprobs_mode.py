@@ -1,7 +1,7 @@
 """Which logprobs the engine returns: `raw` (before temperature, penalties and filters) or `processed` (after them).
 
-V0 always returned processed logprobs. V1 returns raw ones unless `logprobs_mode=processed_logprobs`; in 0.10.0 and
-0.10.1 that name stood for logprobs without temperature, so the level is observed in the returned numbers, not only in
+V0 always returned processed logprobs. V1 returns raw ones unless `logprobs_mode=processed_logprobs`. In 0.10.0 and
+0.10.1 that name stood for logprobs without temperature, so the level is observed in the returned numbers as well as in
 the configuration. At temperature 1 without filters or penalties the two are the same thing and nothing can be observed.
 Source: vllm/v1/sample/sampler.py (0.10.2 and later), vLLM pull requests 21398 and 22387.
 """

@@ -114,9 +114,9 @@ def _advisories(report: "Report") -> list[Block]:
 
 
 def _met(defect: "CrossedDefect") -> str:
-    """Return `2 have it, 5 may: it cannot be told whether the model is hybrid`."""
+    """Return `2 have it, 5 may: not known is whether the model is hybrid`."""
     clauses = [f"{defect.certain} {'has' if defect.certain == 1 else 'have'} it"] if defect.certain else []
-    clauses += [f"{defect.open} may: it cannot be told whether {' and '.join(defect.undecided)}"] if defect.open else []
+    clauses += [f"{defect.open} may: not known is whether {' and '.join(defect.undecided)}"] if defect.open else []
     return ", ".join(clauses)
 
 

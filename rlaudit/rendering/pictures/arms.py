@@ -16,8 +16,7 @@ DISTANCE = ArmForest(
     "logarithm.",
     metric="k3",
     floor="k2",
-    floor_said=" Shaded: the noise of repeats (of k2, which is k3 if d is small); what lies in it cannot be told from "
-    "zero.",
+    floor_said=" Shaded: the noise of repeats (of k2, which is k3 if d is small); what lies in it may be zero.",
     column="k3 (nats) [95 % interval]",
     across="k3 (nats)",
     positive=True,

@@ -24,12 +24,12 @@ NAMES = 9
 Column = Literal["by_position", "by_entropy"]
 POSITION, ENTROPY = "|d| by position", "|d| by entropy"
 OF_POSITION = (
-    "Mean |d| of the tokens at each position of the completion (0 is its first token), in groups that widen; the band "
+    "Mean |d| of the tokens at each position of the completion (0 is its first token), in groups that widen. The band "
     "goes from the median to the 90th percentile."
 )
 OF_ENTROPY = (
-    "Mean |d| of the tokens by the entropy of the trainer's distribution before they were drawn; the band goes from "
-    "the median to the 90th percentile."
+    "Mean |d| of the tokens by the entropy that the trainer's distribution had at their place. The band goes from the "
+    "median to the 90th percentile."
 )
 NO_ENTROPY = "the tokens carry no trainer_entropy"
 

@@ -93,7 +93,7 @@ def _caption(lives: Sequence[EngineLife]) -> str:
     """Say what is drawn, and what is unknown."""
     sentences = ["Numbers in the band of weights are updates so far."]
     if all(time_bin.cached is None for life in lives for time_bin in life.bins):
-        sentences.append("No cached share: this release does not tell it, or no prompt was kept.")
+        sentences.append("No cached share: this release does not report it, or no prompt was kept.")
     if any(mark.end is None for life in lives for mark in life.marks if mark.what in SPANS):
         sentences.append("A bar that reaches the right edge was not seen to end.")
     return " ".join(sentences)

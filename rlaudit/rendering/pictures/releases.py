@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 TITLE = "What moves, release by release"
 CAPTION = (
-    "A field for each release, a colour for each value of the property: where the colour changes, the word is another "
-    "one, or the interval of a figure lies apart from that of the first release of its colour. Empty: no figure."
+    "A field for each release, a colour for each value of the property. Where the colour changes, the word is another, "
+    "or the figure's interval lies apart from that of the first release of its colour. Empty: no figure."
 )
 COLOURS = (REFERENCE, CANDIDATE, PARITY, OTHER, MUTED, INK)
 ROW, FRAME = 20, 110

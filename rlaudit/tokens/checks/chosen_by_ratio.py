@@ -42,8 +42,8 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     single = run_lengths(masked_T, batch)[masked_T].mean() <= SINGLE
     if single and (apart_T[masked_T] > reach).mean() >= NEARLY_ALL:
         yield Finding(
-            f"loss_mask leaves out {masked} single tokens whose log ratio is beyond {reach:.2g} nats, and no others: a "
-            "mask by ratio (IcePop, MIS); the tokens are counted here, because a choice by ratio is no fair sample",
+            f"loss_mask leaves out exactly the {masked} single tokens whose log ratio is beyond {reach:.2g} nats (a "
+            "mask by ratio: IcePop, MIS); they are counted here, because a choice by ratio is no fair sample",
             unused=("loss_mask",),
         )
 

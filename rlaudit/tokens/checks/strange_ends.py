@@ -35,9 +35,9 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     if (apart_T[others_T] > ORDINARY_NATS).mean() > EXCEPTION:
         return
     yield Finding(
-        f"in {off_S.sum()} of {looked_S.sum()} sequences only the last token is far off: one side scored an end of "
-        "sequence that the other did not sample; last tokens are left out; log the same end token on both sides, or "
-        "loss_mask 0 if the sampler did not draw it",
+        f"in {off_S.sum()} of {looked_S.sum()} sequences only the last token is far off: one side scored an end that "
+        "the other did not sample; last tokens are left out here; log the same end token on both sides, or loss_mask 0 "
+        "for one that was not sampled",
         not_drawn=Places(last=True),
         placed=True,
     )

@@ -69,8 +69,8 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
     numbers = {len(front.served.updates) for front in log.fronts}
     if len(numbers) > 1:
         yield (
-            f"{len(log.fronts)} engines had {min(numbers)} to {max(numbers)} updates of the weights: versions are "
-            "counted engine by engine, and an engine that missed one has less lag here than it had"
+            f"{len(log.fronts)} engines had {min(numbers)} to {max(numbers)} updates of the weights; each engine's "
+            "versions are counted apart, so the lag of one that missed an update is too small here"
         )
     if log.adapters:
         yield f"{log.adapters} sequences used an adapter, whose version is unknown"
@@ -89,8 +89,8 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
             yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
         if log.elsewhere:
             yield (
-                f"{log.elsewhere} sequences were scored on another host than they were sampled on: clocks of two hosts "
-                "are in no order, so that the trainer's version of the weights, and with it the lag, is unknown"
+                f"{log.elsewhere} sequences were scored on another host than they were sampled on, with another clock, "
+                "so the trainer's version of the weights, and the lag, are not known"
             )
         if log.alike:
             yield (
@@ -103,6 +103,6 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
         yield f"none of {log.rows.rows} rows of the trainer's function is a recorded completion"
     elif functions := dict.fromkeys(name for process in log.recording.processes for name in process.trainer_functions):
         yield (
-            f"{' and '.join(functions)} is recorded, and made no logprobs of a recorded completion: it was not called "
-            "with one, or only inside what torch.compile traces, where nothing is recorded"
+            f"{' and '.join(functions)} is recorded, but gave no logprobs of a recorded completion: it was not called "
+            "with one, or only inside torch.compile, where nothing is recorded"
         )

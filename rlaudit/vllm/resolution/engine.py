@@ -93,7 +93,7 @@ def apply(view: Resolution) -> Resolved:
     unknown = [why for why in reasons if isinstance(why, Unknown)]
     if unknown:
         return Resolved(unknown[0], "V1 falls back to V0 without an error")
-    return Resolved("V1", f"default of {view.version} and nothing in the config makes it fall back")
+    return Resolved("V1", f"it is the default of {view.version}, and nothing in the config makes it fall back")
 
 
 def _fallbacks(view: Resolution, *, forced: bool = False) -> Iterator[str | Unknown]:

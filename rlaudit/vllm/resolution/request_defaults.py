@@ -21,7 +21,7 @@ def apply(view: Resolution) -> Resolved:
     overridden = part(view, "override_generation_config")
     overridden = {} if overridden is None else overridden
     if isinstance(source, Unknown) or not isinstance(overridden, dict):
-        return Resolved(Unknown("generation_config cannot be told"), "generation_config decides")
+        return Resolved(Unknown("generation_config is not known"), "generation_config decides")
     honoured = _HONOURED + (_LATER if view.since(PENALTIES_FROM_THE_MODEL) else ())
     extra = _with_max_tokens({key: value for key, value in overridden.items() if key in honoured})
     if source == "vllm":

@@ -79,7 +79,7 @@ def test_of_samplers_the_one_that_asks_for_logprobs_is_the_rollouts_and_the_othe
     text = "from vllm import *\nLLM('m')\nSamplingParams(temperature=0.9, logprobs=0)\nSamplingParams(temperature=0)\n"
     config = read_one(DIALECT, text, "0.18.1", "run.py")
     assert config.sampling["temperature"].value == 0.9
-    assert "SamplingParams in line 4: it asks for no logprobs and is not taken for the rollout's" in config.not_seen
+    assert "SamplingParams in line 4: it requests no logprobs and is not taken for the rollout's" in config.not_seen
 
 
 def test_keywords_from_elsewhere_are_said() -> None:
@@ -208,7 +208,9 @@ def test_what_an_open_call_does_not_name_is_not_left_to_vllm(engine: str, rest: 
     assert not any(lifetime("engine", name) for name in moved)
     for rule in known_rules().values():
         said = [found.message for found in rule.check(audit)]
-        assert not any("Nothing sets" in one or "No seed" in one or "Left to vLLM" in one for one in said), rule.name
+        assert not any("Nothing sets" in one or "No seed" in one or "vLLM's defaults moved" in one for one in said), (
+            rule.name
+        )
     (told,) = [one for one in config.not_seen if one.startswith("further arguments")]
     assert "what the call does not name is open" in told
 

@@ -57,8 +57,8 @@ def test_a_refusal_names_what_is_needed_what_is_there_and_every_way_out() -> Non
     with pytest.raises(NotFinished) as raised:
         refuse([engine("0.18.1"), engine("0.26.0")], machine("550.54.15", "12.4"))
     assert raised.value.message == (
-        "vllm-0.26.0-cuda cannot run here: its torch 2.11.0 is built for CUDA 13.0, which needs NVIDIA driver "
-        "580.65.06 or newer, and this machine's, 550.54.15, offers CUDA 12.4"
+        "vllm-0.26.0-cuda cannot run here: its torch 2.11.0 needs NVIDIA driver 580.65.06 or newer (CUDA 13.0), "
+        "and this machine's, 550.54.15, offers CUDA 12.4"
     )
     hint = raised.value.hint or ""
     ways = ("driver 580.65.06 or newer", "vLLM 0.19.1, the newest", "cuda-compat", "--python 0.26.0=COMMAND", "+cu129")
@@ -123,7 +123,7 @@ def test_the_cuda_of_resolved_packages_is_that_of_their_runtime_library(line: st
 def test_what_was_resolved_is_held_against_the_driver_before_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     resolution = Resolution(("torch==9.9.9", "nvidia-cuda-runtime==13.2.1"), Plan())
     monkeypatch.setattr(building, "offered_cuda", lambda: "12.8")
-    with pytest.raises(NotFinished, match=r"vllm-99\.0-cuda cannot run here: its torch 9\.9\.9 is .* CUDA 13\.2"):
+    with pytest.raises(NotFinished, match=r"vllm-99\.0-cuda cannot run here: its torch 9\.9\.9 needs .*CUDA 13\.2"):
         building._check_torch(engine("99.0"), resolution)
     monkeypatch.setattr(building, "offered_cuda", lambda: "")
     building._check_torch(engine("99.0"), resolution)

@@ -73,7 +73,7 @@ def experiment_from(
     if model is None and chosen is not None:
         changed.append(f"model: {chosen}, as the config says (another one with --model)")
     if chosen is None:
-        changed.append("model: the config does not tell it, so the default small model runs (another one with --model)")
+        changed.append("model: the config does not say it, so the default small model runs (another one with --model)")
     limits = Limits.of(accelerator)
     requests = _requests(audit, recorded, limits, changed)
     if recorded is not None:
@@ -277,7 +277,7 @@ def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
         else:
             changed.append(f"{name}: {setting.value.reason}; off here")
     if "temperature" not in sampling:
-        changed.append(f"temperature: the config does not tell it; {DEFAULT_TEMPERATURE:g} is used")
+        changed.append(f"temperature: not in the config; {DEFAULT_TEMPERATURE:g} is used")
         sampling["temperature"] = DEFAULT_TEMPERATURE
     if sampling["temperature"] == 0:
         raise UsageError(
@@ -289,9 +289,7 @@ def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
 def _trainer(audit: Audit, recorded: RecordedRequests | None, changed: list[str]) -> dict[str, Any]:
     facts = audit.config.facts
     if not isinstance(facts.divides_by_temperature, bool):
-        changed.append(
-            "trainer: taken to divide its logits by the sampling temperature, which the config does not tell"
-        )
+        changed.append("trainer: taken to divide its logits by the sampling temperature, which the config does not say")
     recorded_dtype = None if recorded is None else recorded.trainer_dtype
     trainer = {
         "dtype": str(Dtype.named(recorded_dtype or facts.dtype) or Dtype.BFLOAT16),

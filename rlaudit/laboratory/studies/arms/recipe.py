@@ -63,7 +63,9 @@ class Point(Keys):
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
     engine: Engine = None
-    levels: dict[str, Level] = Field(default_factory=dict, description="Factor levels; what is not set is as it is.")
+    levels: dict[str, Level] = Field(
+        default_factory=dict, description="Factor levels; the others stay at their defaults."
+    )
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments of this point only.")
     environment_variables: dict[str, str] = Field(default_factory=dict, description="Variables of this point only.")
 
@@ -108,7 +110,7 @@ class Block(_Common):
     reference: Point | None = Field(
         None, description="The engine whose behaviour is to be kept; none compares with the trainer only."
     )
-    candidate: Point = Field(description="The engine to move to, as it is.")
+    candidate: Point = Field(description="The engine to move to, with its defaults.")
     factors: dict[str, Levels] = Field(
         default_factory=dict, description="Factor: level, or levels, tried one at a time from the candidate."
     )

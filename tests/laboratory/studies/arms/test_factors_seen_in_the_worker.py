@@ -33,7 +33,7 @@ def test_cascade_attention_that_is_allowed_and_never_used_is_not_on_and_says_wha
     counted = {"considered": 40, "used": 0, "longest_prefix": 96, "most_requests": 24}
     seen = cascade(ALLOWED, counted)
     assert seen.level is None
-    for part in ("none of 40 batches", "96 tokens", "24 requests", "256 tokens in common"):
+    for part in ("none of 40 batches", "96 tokens", "24 requests", "share 256 tokens"):
         assert part in seen.because
 
 

@@ -144,7 +144,7 @@ def test_what_is_left_out_says_what_is_not_seen_for_it(config: Path) -> None:
     config.write_text(CONFIG.replace("    max_model_len: 4096\n", extra), encoding="utf-8")
     said = "\n".join(experiment(config).changed)
     assert "enable_sleep_mode=True: left out; the engine never sleeps here" in said
-    assert "trl issue 5312" in said
+    assert "TRL issue 5312" in said
     assert "data_parallel_size=2: left out; one replica runs." in said
 
 

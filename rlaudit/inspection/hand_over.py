@@ -11,15 +11,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.hydra_program import config_named_in
+from rlaudit.configs.local_modules import module_file
 from rlaudit.configs.source import Source, opened
 from rlaudit.inspection.files import walk
-from rlaudit.work_tree import is_inside
 
 # A larger program is followed no further, and in a larger work tree no further file is looked at; nor after so many
 # seconds of the processor: any file of the tree may have been made to be slow.
@@ -34,8 +33,6 @@ _FILE = re.compile(r"(?P<option>--[\w-]+[ =])?(?P<file>[\w.@+~/-]+)\Z")
 _MODULE = re.compile(r"(?:^|\s)-m[ \t]+([A-Za-z_][\w.]*)")
 _COMMENT = re.compile(r"^\s*(?:#|//)")
 _PROGRAMS = (".py", ".sh", ".bash", ".slurm", ".sbatch")
-# Where a project's packages lie, from its root.
-_ROOTS = ("", "src/")
 _VARIABLE = re.compile(r"\bVLLM_[A-Z0-9_]+")
 # What a module does only if it is started itself.
 _STARTED = re.compile(r"(?m)^if __name__ ==")
@@ -178,7 +175,7 @@ def _of_text(source: Source, text: str, first: int) -> Iterator[tuple[str, Sourc
                 file = _file(source, match["file"]) if match is not None else None
                 if match is not None and (file is not None or match["option"] is None):
                     yield match["file"].lstrip("/"), file, number
-            yield from ((match[1], _module(source, match[1]), number) for match in _MODULE.finditer(line))
+            yield from ((match[1], module_file(source, match[1]), number) for match in _MODULE.finditer(line))
 
 
 def _of_python(source: Source) -> Iterator[tuple[str, Source | None, int]]:
@@ -195,11 +192,11 @@ def _of_python(source: Source) -> Iterator[tuple[str, Source | None, int]]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
             yield from _of_text(source, node.value, node.lineno)
         elif isinstance(node, ast.Import):
-            yield from ((alias.name, _module(source, alias.name), node.lineno) for alias in node.names)
+            yield from ((alias.name, module_file(source, alias.name), node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             package = node.module or ""
             modules = (package, *(f"{package}.{alias.name}".lstrip(".") for alias in node.names))
-            yield from ((module, _module(source, module, node.level), node.lineno) for module in modules)
+            yield from ((module, module_file(source, module, node.level), node.lineno) for module in modules)
 
 
 def _file(source: Source, name: str) -> Source | None:
@@ -209,29 +206,3 @@ def _file(source: Source, name: str) -> Source | None:
     parts = [part for part in PurePosixPath(name).parts if part not in {"/", "~", "..", "."}]
     paths = ("/".join(parts[at:]) for at in range(len(parts)))
     return source.neighbour(name) or next((file for path in paths if (file := source.above(path)) is not None), None)
-
-
-def _module(source: Source, name: str, level: int = 0) -> Source | None:
-    """Return the file of a module. level: of a relative import, 1 for `from .engine import LLM`."""
-    package = name.partition(".")[0]
-    if not level and package and not _is_above(str(Path(source.path).absolute().parent), source.trees, package):
-        return None
-    path = name.replace(".", "/")
-    for file in (f"{path}.py", f"{path}/__init__.py") if name else ("__init__.py",):
-        if level:
-            there = source.neighbour("../" * (level - 1) + file)
-        else:
-            there = next((at for root in _ROOTS if (at := source.above(root + file)) is not None), None)
-        if there is not None:
-            return there
-    return None
-
-
-# A program's files import the same packages, most of which are installed and not the project's own.
-@lru_cache(maxsize=4096)
-def _is_above(folder: str, trees: tuple[str, ...], package: str) -> bool:
-    """Return whether a package or a module lies in a folder or in one above it, within the work trees."""
-    folders = [above for above in (Path(folder), *Path(folder).parents) if is_inside(above, trees)]
-    return any(
-        (above / root / name).exists() for above in folders for root in _ROOTS for name in (package, f"{package}.py")
-    )

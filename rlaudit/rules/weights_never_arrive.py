@@ -61,10 +61,12 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _message(audit: Audit, line: LostUpdate) -> str:
-    why = f"sends no such argument to it without {_PICKLES}=1" if line.sends else f"has it only with {_PROCESS}=0"
+    why = f"is sent no such argument without {_PICKLES}=1" if line.sends else f"is reached so only with {_PROCESS}=0"
+    raised = "a TypeError" if line.sends else "an AttributeError"
     passed = f"; the except in line {line.passed_over_at} passes over it, and rollouts keep their first weights"
     then = passed if line.passed_over_at else ""
-    return f"{line.what}: the engine of vLLM {audit.after.version} is another process, and {why}{then}."
+    engine = f"the engine of vLLM {audit.after.version} runs in a process of its own and {why}"
+    return f"This line {line.what}: {engine}. The first update raises {raised}{then}."
 
 
 def _variable_is(audit: Audit, variable: str, value: str) -> bool:

@@ -127,6 +127,7 @@ def engine_config(
 ) -> RolloutConfig:
     """Return the engine that `call` builds. calls: all calls of the file. sampled: its SamplingParams."""
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.local_modules import given_the_engine
     from rlaudit.configs.lost_updates import lost_updates
     from rlaudit.configs.python_environment import python_environment
     from rlaudit.configs.vllm_inputs.weight_updates import posted, take_weight_updates
@@ -134,7 +135,9 @@ def engine_config(
     call = _as_open(call)
     # What reaches into an engine is the LLM's if the file builds one: no variable keeps another in the program.
     of_others = call.name != "LLM" and any(other.name == "LLM" for other in calls)
-    draft = Draft(NAME, source.path, lost_updates=() if of_others else lost_updates(source))
+    functions = () if of_others else given_the_engine(source)
+    reached_into = () if of_others else tuple(update for file in (source, *functions) for update in lost_updates(file))
+    draft = Draft(NAME, source.path, lost_updates=reached_into)
     catalogue = Catalogue.at(vllm)
     arguments = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
     model = arguments.pop("model", None)
@@ -148,7 +151,8 @@ def engine_config(
     beside = [sampling for sampling in sampled if sampling.function in {call.function, ""}]
     collect_sampling(draft, beside or list(sampled), catalogue)
     take_variables(draft, python_environment(source))
-    take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
+    of_functions = (call for function in functions for call in calls_of(function))
+    take_weight_updates(draft, source, (*calls, *of_functions, *posted(source)), offline=call.name == "LLM")
     # The functions that make an engine do not take its keywords.
     is_class = call.name in ENGINES
     draft.bare = is_class and makes_bare_engine(source.text)
@@ -156,7 +160,8 @@ def engine_config(
     draft.needs_v1 = of_v1 and call.name != "LLM"
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
-    config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text)
+    parts = tuple(dict.fromkeys(function.path for function in functions))
+    config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text, parts=(*config.parts, *parts))
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
 
 

@@ -145,8 +145,6 @@ class RolloutConfig:
     framework: str
     # Of the file.
     path: str
-    # What the file calls the engine, if it sets up several: `roles[1].config (rollout)`.
-    called: str = ""
     # Settings by name.
     engine: Mapping[str, Setting] = field(default_factory=dict)
     sampling: Mapping[str, Setting] = field(default_factory=dict)
@@ -168,6 +166,8 @@ class RolloutConfig:
     # The image that the engine is started in, or the framework's option for the device.
     device: Setting | None = None
     place: Place | None = None
+    # What the file calls the engine, if it sets up several: `roles[1].config (rollout)`.
+    called: str = ""
     # What a reader could not find out, in sentences.
     not_seen: tuple[str, ...] = ()
     # What a recording shows of its run, in sentences.

@@ -76,7 +76,7 @@ def test_clauses_that_differ_are_all_listed(tmp_path: Path) -> None:
     said = "engine: {x: [{if: '@a > 2', value: ray}, {if: '@a > 1', value: mp}, {value: uni}]}\n"
     value = read(tmp_path, said, "sampler: {a: '???'}\n").engine["x"].value
     assert value.among == ("ray", "mp", "uni")
-    assert value.reason.startswith("ray or mp or uni: ")
+    assert value.reason.startswith("ray or mp or uni; ")
 
 
 def test_what_is_written_without_effect_is_a_loss(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_sequences_that_no_trainer_scored_are_no_missing_logprobs():
 
 RNG = np.random.default_rng(3)
 ENTROPIES = {
-    "never filled": np.zeros_like,
+    "it is 0 in all": np.zeros_like,
     "in bits": lambda entropy_T: entropy_T / np.log(2),
     "below the least": lambda entropy_T: entropy_T / np.log(10),
     "above the most": lambda entropy_T: np.full_like(entropy_T, 2.0),

@@ -95,27 +95,33 @@ def inspect(request: Request, collected: Collected | None = None) -> Inspection:
     collected = collected or collected_for(request)
     inspected = [inspect_file(file, request.context) for file in collected.files]
     ways = tuple(_hand_overs(request, inspected))
-    further = [_text_file(source, request) for way in ways for source, _ in way.reached]
-    known = {Path(file.path).absolute() for file in collected.files}
-    new = {Path(file.path).absolute(): file for file in further}
-    new = {path: file for path, file in new.items() if path not in known}
-    inspected += [inspect_file(file, request.context) for file in new.values()]
-    collected = replace(collected, files=(*collected.files, *new.values()))
+    further = _files_of(ways, request, collected)
+    inspected += [inspect_file(file, request.context) for file in further]
+    collected = replace(collected, files=(*collected.files, *further))
     return judged(request, collected, reported_once(inspected), ways)
 
 
 def _hand_overs(request: Request, inspected: Sequence[InspectedFile]) -> Iterator[HandOver]:
     """Yield where the rollouts of each file that the user names and that has no config are set up."""
+
+    def is_read(source: Source) -> bool:
+        return not request.excluded(source.path) and sets_up_rollouts(source, request.context.dialects)
+
     for file in inspected:
         source = file.file.source
-        if file.file.named and not (file.configs or file.bugs or file.unreadable) and other_engine(source) is None:
-            yield hand_over(source, lambda further: sets_up_rollouts(further, request.context.dialects))
+        is_silent = file.file.named and not (file.configs or file.bugs or file.unreadable)
+        if is_silent and not isinstance(source, RecordedSource) and other_engine(source) is None:
+            yield hand_over(source, is_read)
 
 
-def _text_file(source: Source, request: Request) -> TextFile:
-    """Return a file to which another one hands over, read as one that the user names is."""
-    (file,) = collect([source.path], None, request.excluded, source.given, source.pins).files
-    return replace(file, source=replace(file.source, trees=source.trees, handed=source.handed))
+def _files_of(ways: Sequence[HandOver], request: Request, collected: Collected) -> list[TextFile]:
+    """Return the files to which others hand over and that are not collected, read as those that the user names are."""
+    known = {Path(file.path).absolute() for file in collected.files}
+    new = {Path(source.path).absolute(): source for way in ways for source, _ in way.reached}
+    paths = [source.path for path, source in new.items() if path not in known]
+    files = collect(paths, None, request.excluded, request.framework_sources, request.framework_pins).files
+    sources = [(file, new[Path(file.path).absolute()]) for file in files]
+    return [replace(file, source=replace(file.source, trees=way.trees, handed=way.handed)) for file, way in sources]
 
 
 def reported_once(files: Sequence[InspectedFile]) -> list[InspectedFile]:

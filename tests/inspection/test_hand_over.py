@@ -120,6 +120,13 @@ def test_no_file_outside_of_the_work_tree_is_read(desk: Desk) -> None:
     assert "engine.py" not in desk.out
 
 
+def test_an_excluded_file_is_not_read(desk: Desk) -> None:
+    settings = 'exclude = ["engine.py"]\n'
+    planted(desk, {"train.py": "import engine\n", "engine.py": ENGINE, "rlaudit.toml": settings})
+    assert desk.inspect("train.py") == 3
+    assert "engine.py" not in desk.out
+
+
 def test_a_circle_of_imports_ends(desk: Desk) -> None:
     planted(desk, {"a.py": "import b\n", "b.py": "import a\n"})
     assert desk.inspect("a.py") == 3

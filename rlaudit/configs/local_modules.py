@@ -55,7 +55,7 @@ def given_the_engine(source: Source) -> tuple[Source, ...]:
         return ()
     try:
         tree = parse(source.text)
-    except UnreadableText:  # whoever reads the program itself says so
+    except UnreadableText:  # the reader of the program says so
         return ()
     imported = dict(_imported(tree))
     called = dict.fromkeys(

@@ -65,7 +65,7 @@ def _message(audit: Audit, line: LostUpdate) -> str:
     raised = "a TypeError" if line.sends else "an AttributeError"
     passed = f"; the except in line {line.passed_over_at} passes over it, and rollouts keep their first weights"
     then = passed if line.passed_over_at else ""
-    engine = f"the engine of vLLM {audit.after.version} runs in a process of its own and {why}"
+    engine = f"the engine of vLLM {audit.after.version} runs in another process and {why}"
     return f"This line {line.what}: {engine}. The first update raises {raised}{then}."
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from rlaudit.configs.lost_updates import AN_ENGINE
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
@@ -15,8 +16,6 @@ from rlaudit.work_tree import is_inside
 
 # Where a project's packages lie, from its root.
 _ROOTS = ("", "src/")
-# Names of an engine in programs.
-_AN_ENGINE = re.compile(r"engine|(?<!v)llm", re.IGNORECASE)
 _NO_LINE_END = re.compile(r"[^\r\n]")
 
 
@@ -86,7 +85,7 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, int, str]]]:
 def _takes_an_engine(call: ast.Call) -> bool:
     handed = (*call.args, *(keyword.value for keyword in call.keywords))
     names = (getattr(value, "attr", getattr(value, "id", "")) for value in handed)
-    return any(_AN_ENGINE.search(name) for name in names)
+    return any(AN_ENGINE.search(name) for name in names)
 
 
 def _alone(source: Source, module: str, level: int, name: str) -> Source | None:

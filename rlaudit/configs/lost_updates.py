@@ -19,7 +19,7 @@ _EXECUTOR = "model_executor"
 _SENDS = ("collective_rpc", "apply_model")
 _DTYPES = {"float32", "float", "float16", "half", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
 # Names of an engine in programs: `llm`, `self.llm_engine`, `engine`; `vllm.model_executor` is a module.
-_AN_ENGINE = re.compile(r"engine|(?<!v)llm", re.IGNORECASE)
+AN_ENGINE = re.compile(r"engine|(?<!v)llm", re.IGNORECASE)
 _ASKS_FIRST = re.compile(r"hasattr|version|VLLM_USE_V1", re.IGNORECASE)
 # Calls in an `except` that goes on as if nothing had happened.
 _REPORTS = {"print", "debug", "info", "warning", "warn", "error", "exception"}
@@ -96,7 +96,7 @@ def _reaches_inside(node: ast.expr) -> str:
     if not (isinstance(node, ast.Attribute) and node.attr == _EXECUTOR and isinstance(node.ctx, ast.Load)):
         return ""
     owner = getattr(node.value, "attr", getattr(node.value, "id", ""))
-    return f"takes {_EXECUTOR} of {ast.unparse(node.value)}" if _AN_ENGINE.search(owner) else ""
+    return f"takes {_EXECUTOR} of {ast.unparse(node.value)}" if AN_ENGINE.search(owner) else ""
 
 
 def _hands_over(node: ast.expr, functions: set[str]) -> str:

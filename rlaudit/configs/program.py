@@ -11,9 +11,9 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.shell_command import Command
 
 TRAINING = {"train", "trainer", "training", "ppo", "grpo", "rloo", "dpo", "xpo", "gold", "rl", "rlhf"}
-_OTHER = {
-    "eval", "evals", "evaluate", "evaluation", "evaluator", "generate", "generation", "predict", "prediction",
-    "infer", "inference", "bench", "benchmark",
+NO_TRAINING = {
+    "eval", "evals", "evaluate", "evaluation", "evaluations", "evaluator", "generate", "generation", "predict",
+    "prediction", "infer", "inference", "bench", "benchmark", "benchmarks",
 }  # fmt: skip
 _LAUNCHERS = ("torch.", "accelerate.", "deepspeed.")
 
@@ -35,7 +35,7 @@ def words_of(program: str) -> set[str]:
 def trains(command: Command) -> bool:
     """Return False only if the program's name says something else: `main_generation`, `run_eval`."""
     words = words_of(program_of(command))
-    return bool(words & TRAINING) or not words & _OTHER
+    return bool(words & TRAINING) or not words & NO_TRAINING
 
 
 def program_source(source: Source, command: Command) -> Source | None:

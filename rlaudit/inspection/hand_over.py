@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.hydra_program import config_named_in
 from rlaudit.configs.local_modules import module_file
+from rlaudit.configs.program import NO_TRAINING
 from rlaudit.configs.source import Source, opened
 from rlaudit.inspection.files import walk
 
@@ -37,19 +38,7 @@ _VARIABLE = re.compile(r"\bVLLM_[A-Z0-9_]+")
 # What a module does only if it is started itself.
 _STARTED = re.compile(r"(?m)^if __name__ ==")
 # Parts of a path by which a file is not the training's.
-_BESIDE = {
-    "test",
-    "tests",
-    "eval",
-    "evals",
-    "evaluate",
-    "evaluation",
-    "evaluations",
-    "bench",
-    "benchmark",
-    "benchmarks",
-    "docs",
-}
+_BESIDE = NO_TRAINING | {"test", "tests", "docs"}
 
 Recognise = Callable[[Source], bool]
 

@@ -1,5 +1,6 @@
 """Fixtures that every folder of tests may use; what they are made of is in laboratories.py."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_SECONDS_WITH_REAL_ENGINES))
         elif not item.get_closest_marker("gpu") and _name(item.path) not in SECONDS:
             item.add_marker(pytest.mark.fast)
+
+
+def pytest_collection_finish() -> None:
+    """Keep ten thousand collected tests out of every later look for garbage: a fifth of the time of quick ones."""
+    gc.collect()
+    gc.freeze()
 
 
 def _name(path: Path) -> str:

@@ -1,5 +1,6 @@
 """A recording asked again: a training over V0 of which every logprob is known, replayed and tried on V1."""
 
+import functools
 import importlib.util
 import json
 import math
@@ -24,12 +25,20 @@ TEMPERATURE = 0.7
 PROMPTS, SAMPLES, TOKENS = 16, 4, 12
 
 
+@functools.cache
+def sampled_from(token: int, temperature: float) -> tuple[list[float], list[float]]:
+    """The logprobs after a token, and the probabilities."""
+    logprobs = known_model.log_softmax([logit / temperature for logit in known_model.logits_after(token)])
+    return logprobs, [math.exp(logprob) for logprob in logprobs]
+
+
 def recorded(
     folder: Path,
     model: Path,
     temperature: float = TEMPERATURE,
     updated: bool = False,
     longer: int = 1,
+    tokens: int | None = None,
     environment: Mapping[str, str] | None = None,
     lora: str | None = None,
     **written: object,
@@ -37,9 +46,9 @@ def recorded(
     """A recording of V0, whose logprobs are those that it samples with. temperature: of what was really sampled.
 
     updated: whether every completion meets an update of the weights, so that none is of the first ones. longer: how
-    many times as long prompts and completions are.
+    many times as long prompts and completions are. tokens: of a completion, if not so many.
     """
-    front = WrittenProcess(folder)
+    front, most = WrittenProcess(folder), TOKENS * longer
     front.lines[0].update(versions={"vllm": V0, "torch": "2.6.0"}, environment=environment or {})
     arguments = {"model": str(model), "dtype": "float32", "enforce_eager": True, **written}
     effective = {
@@ -48,16 +57,16 @@ def recorded(
         "device_config": {"device": "cpu", "device_type": "cpu"},
     }
     front.put("engine", number=1, **{"class": "EngineArgs"}, written=arguments, effective=effective, error=None)
-    front.sampling(temperature=TEMPERATURE, max_tokens=TOKENS * longer)
+    front.sampling(temperature=TEMPERATURE, max_tokens=most)
     for number in range(PROMPTS):
         prompt = [(number * 7 + place) % known_model.VOCABULARY for place in range(20 * longer)]
         for sample in range(SAMPLES):
             request = front.request(prompt, index=sample, lora=lora)
             source = random.Random(1000 * number + sample)
             last, ids, logprobs = prompt[-1], [], []
-            for _ in range(TOKENS * longer):
-                own = known_model.log_softmax([one / temperature for one in known_model.logits_after(last)])
-                last = source.choices(range(len(own)), [math.exp(one) for one in own])[0]
+            for _ in range(tokens or most):
+                own, weights = sampled_from(last, temperature)
+                last = source.choices(range(len(own)), weights)[0]
                 ids.append(last)
                 logprobs.append(own[last])
             steps = []
@@ -231,11 +240,11 @@ def test_nothing_of_a_hostile_recording_reaches_an_engine_and_the_report_names_i
 
 
 def test_a_long_recording_is_cut_to_what_the_machine_holds_and_that_is_said_first(laboratory: Laboratory) -> None:
-    recording = recorded(laboratory.folder / "long", laboratory.model, longer=80)
+    recording = recorded(laboratory.folder / "long", laboratory.model, longer=80, tokens=40)
     recipe = laboratory.folder / "recipe.yaml"
     done = laboratory.command("ablate", str(recording), "--cpu", "--to", V1, "--write-recipe", str(recipe))
     assert done.exit_code == 0, done.stderr
-    assert "the first 32 tokens of completions of up to 960" in done.stderr
+    assert "the first 32 tokens of completions of up to 40" in done.stderr
     assert "6 of 16 recorded prompts, 24 completions (4 each; 64 recorded)" in done.stderr
     document = yaml.safe_load(recipe.read_text())
     assert (document["prompts_used"], document["max_tokens"]) == (6, 32)
@@ -243,7 +252,7 @@ def test_a_long_recording_is_cut_to_what_the_machine_holds_and_that_is_said_firs
 
 
 def test_a_prompt_that_a_cpu_cannot_hold_is_refused_before_anything_starts(laboratory: Laboratory) -> None:
-    done = replay(laboratory, recorded(laboratory.folder / "long", laboratory.model, longer=450), "--dry-run")
+    done = replay(laboratory, recorded(laboratory.folder / "long", laboratory.model, longer=450, tokens=1), "--dry-run")
     assert done.exit_code == 3
     assert "a recorded prompt has 9000 tokens" in done.stderr
 

@@ -21,6 +21,7 @@ and, where a rule needs them:
     lost: [{name: ..., written: ..., loss: false dropped, reason: ...}]
     refused_pin: {where: "requirements.txt:3", because: pins TRL 0.16.0}
     lost_updates: [{line: 4, what: takes model_executor, sends: false, passed_over_at: 7}]
+    version_guards: [{line: 4, text: raise NotImplementedError}]
     releases: ["0.18", "0.24"]                 # of the framework: the oldest, and the first that is none, or null
     pins: {trl: 1.5.0}                         # what the project pins, by package
     engine: {max_model_len: {unknown: "$LEN is set nowhere in this file"}}     # a value that the file does not tell
@@ -78,6 +79,7 @@ from rlaudit.settings.rollout_config import (
     RefusedPin,
     RolloutConfig,
     Setting,
+    VersionGuard,
 )
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.machine import Machine
@@ -97,6 +99,7 @@ KEYS = {
     "lost",
     "refused_pin",
     "lost_updates",
+    "version_guards",
     "releases",
     "copy",
     "pins",
@@ -144,6 +147,10 @@ def _lost_update(line: int, what: str, sends: bool = False, passed_over_at: int 
     return LostUpdate(what, Place(PATH, line, 1, what), sends, passed_over_at)
 
 
+def _guard(line: int, text: str) -> VersionGuard:
+    return VersionGuard(Place(PATH, line, 1, ""), text)
+
+
 def _config(data: Mapping[str, Any]) -> RolloutConfig:
     by_framework = data.get("set_by_framework", ())
     config = RolloutConfig(
@@ -152,6 +159,7 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         lost=tuple(_lost(**lost) for lost in data.get("lost", ())),
         refused_pin=RefusedPin(**data["refused_pin"]) if data.get("refused_pin") else None,
         lost_updates=tuple(_lost_update(**line) for line in data.get("lost_updates", ())),
+        version_guards=tuple(_guard(**line) for line in data.get("version_guards") or ()),
         releases=_releases(*data["releases"]) if "releases" in data else None,
         copy=Copy("fork/trl", Version(data["copy"]) if data["copy"] else None) if "copy" in data else None,
         release_of=lambda name: _pin(name, data.get("pins", {})),

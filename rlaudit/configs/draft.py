@@ -23,6 +23,7 @@ from rlaudit.settings.rollout_config import (
     RefusedPin,
     RolloutConfig,
     Setting,
+    VersionGuard,
 )
 from rlaudit.settings.trainer_facts import TrainerFacts
 from rlaudit.unknown import Unknown
@@ -82,6 +83,7 @@ class Draft:
     refused_pin: RefusedPin | None = None
     unused_pin: str = ""
     lost_updates: tuple[LostUpdate, ...] = ()
+    version_guards: tuple[VersionGuard, ...] = ()
     bare: bool = False
     needs_v1: bool = False
     device: Setting | None = None

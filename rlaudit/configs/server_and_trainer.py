@@ -92,5 +92,6 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         refused_pin=server.refused_pin or trainer.refused_pin,
         unused_pin=server.unused_pin or trainer.unused_pin,
         lost_updates=(*server.lost_updates, *trainer.lost_updates),
+        version_guards=tuple(dict.fromkeys((*server.version_guards, *trainer.version_guards))),
         write=server.write,
     )

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import MANDATORY, Draft, known, unwritten
 from rlaudit.configs.elsewhere import as_written, left_open
+from rlaudit.configs.framework_source.version_guards import version_guards
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Clause, clauses, node_of
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
@@ -93,6 +94,7 @@ def _filled(reading: Reading) -> Draft:
     """Fill the draft with everything that the dialect says."""
     dialect, draft = reading.spec.declared, reading.draft
     take_span(reading)
+    draft.version_guards = version_guards(reading.source, reading.code.checkout, reading.vllm)
     for kind in [name for name in dialect if name in _SECTIONS]:
         losses = len(draft.lost)
         for name, entry in dialect[kind].items():

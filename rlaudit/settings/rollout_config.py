@@ -125,6 +125,14 @@ class RefusedPin:
 
 
 @dataclass(frozen=True)
+class VersionGuard:
+    """A line of a program, or of a framework's copy, that stops under this release of vLLM."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True)
 class LostUpdate:
     """A line of a program by which new weights do not reach an engine in a process of its own."""
 
@@ -193,6 +201,7 @@ class RolloutConfig:
     unused_pin: str = ""
     # Lines of the program by which weights do not reach the engine.
     lost_updates: tuple[LostUpdate, ...] = ()
+    version_guards: tuple[VersionGuard, ...] = ()
     # Makes the edits that set an engine argument in this file's spelling; None if it cannot be written.
     write: Callable[[str, Any], tuple[Edit, ...] | None] = lambda _name, _value: None
 

@@ -127,6 +127,7 @@ def engine_config(
 ) -> RolloutConfig:
     """Return the engine that `call` builds. calls: all calls of the file. sampled: its SamplingParams."""
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.framework_source.version_guards import version_guards
     from rlaudit.configs.local_modules import given_the_engine
     from rlaudit.configs.lost_updates import lost_updates
     from rlaudit.configs.python_environment import python_environment
@@ -137,7 +138,8 @@ def engine_config(
     of_others = call.name != "LLM" and any(other.name == "LLM" for other in calls)
     functions = () if of_others else given_the_engine(source)
     reached_into = () if of_others else tuple(update for file in (source, *functions) for update in lost_updates(file))
-    draft = Draft(NAME, source.path, lost_updates=reached_into)
+    guards = version_guards(source, None, vllm)
+    draft = Draft(NAME, source.path, lost_updates=reached_into, version_guards=guards)
     catalogue = Catalogue.at(vllm)
     arguments = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
     model = arguments.pop("model", None)

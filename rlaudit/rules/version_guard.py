@@ -1,0 +1,50 @@
+"""The framework's own code, or the program itself, stops at its import under this release of vLLM.
+
+What changed
+    Nothing in vLLM: a line of Python compares `vllm.__version__` and raises. Frameworks that patch vLLM name the
+    releases that they know, and a copy of one beside a config knows no later ones.
+
+Why it matters
+    The job stops before any setting is read. The framework has to move with vLLM, or the line has to change with what
+    it guards.
+
+Example
+    Reported:
+
+        from: 0.10.2
+        to: 0.18.1
+        version_guards: [{line: 4, text: raise NotImplementedError}]
+        at_from: {version_guards: null}
+
+    Use instead:
+
+        version_guards: null
+
+Safe to ignore when
+    nothing that the job runs imports the file.
+
+How to confirm
+    Import the file with the new release installed.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.audit.action import take
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Action, ActionKind, Finding
+from rlaudit.audit.rule import Rule
+from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Report each line that stops under the release after the migration."""
+    config, vllm = audit.config, str(audit.after.version)
+    for guard in config.version_guards:
+        message = f"This line stops under vLLM {vllm}: `{guard.text}`. Move what it guards with vLLM."
+        is_own = guard.place.path == config.path
+        move = Action(ActionKind.CHANGE, "the version check") if is_own else take(config.framework, None, vllm)
+        yield RULE.finding(audit, Severity.ERROR, "vllm", message, place=guard.place, action=move)
+
+
+RULE = Rule("version-guard", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -101,8 +101,6 @@ def outcome_of(clause: Clause, reading: "Reading") -> Outcome | None:  # noqa: P
         return Outcome(left)
     if "key" in clause and "default" not in clause:
         return None
-    if "default" in clause and not reading.has_defaults:
-        return None
     return _by_code(clause, reading)
 
 

@@ -24,7 +24,7 @@ from rlaudit.configs.inherited_paths import inherited, overriding
 from rlaudit.configs.merging import mapping_of, merged
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.dialects.keys import sets_up_rollouts, with_kind
+from rlaudit.dialects.reading import sets_up_rollouts
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.unknown import Unknown
@@ -45,8 +45,11 @@ def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
     for way, entry in spec.declared["files"].items():
         for tree in _WAYS[way](source, spec, entry or {}):
             layout = next((layout for layout in spec.layouts if layout.section(tree.root) is not None), None)
-            if layout is not None and sets_up_rollouts(spec.declared, tree, layout) is not False:
-                yield replace(with_kind(spec.declared, tree, layout), layout=layout)
+            if layout is None:
+                continue
+            arranged = replace(tree, layout=layout)
+            if sets_up_rollouts(spec, arranged, source) is not False:
+                yield arranged
 
 
 def _yaml(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
@@ -57,8 +60,7 @@ def _yaml(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     reader: Callable[[Source], Composed | None] = inherited if entry.get("defaults") == "paths" else composed
     config = reader(source) if entry.get("defaults", "none") != "none" else Composed(written)
     if config is not None:
-        is_composed = written.get("defaults") is not None
-        yield Tree(config.root, written, parts=config.parts, missing=config.missing, is_composed=is_composed)
+        yield Tree(config.root, written, parts=config.parts, missing=config.missing)
 
 
 def _overrides(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
@@ -75,8 +77,7 @@ def _overrides(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
             missing = ("the config that the command starts from",) if entry.get("base", "none") != "none" else ()
             yield Tree(override.root, override.root, override.command, missing=missing)
         else:
-            yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing,
-                       is_composed=True)  # fmt: skip
+            yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing)
 
 
 def _base(source: Source, override: Overridden, kind: str) -> Composed | None:

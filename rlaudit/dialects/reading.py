@@ -1,59 +1,89 @@
 """One config under one dialect: what its keys, the copy around it and the releases answer to clauses and conditions."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import Draft
+from rlaudit.configs.draft import Draft, arriving, is_said
 from rlaudit.configs.framework_source.checkout import checkout_of
-from rlaudit.configs.framework_source.release_here import OPTION, release_here
+from rlaudit.configs.framework_source.release_here import OPTION, ReleaseHere, release_here
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.clause import Clause, Outcome
-from rlaudit.dialects.condition import Truth, compared_releases, condition
+from rlaudit.dialects.condition import Truth, compared, compared_releases, condition
 from rlaudit.dialects.framework_code import FrameworkCode, filled
-from rlaudit.dialects.keys import Keys
-from rlaudit.dialects.span import Span, carried, span_of
+from rlaudit.dialects.span import OLDEST, Span, carried, span_of
 from rlaudit.dialects.spec import Spec, package_of
-from rlaudit.dialects.tree import Tree
+from rlaudit.dialects.tree import Tree, node_at
 from rlaudit.pins.pin import Package
 from rlaudit.settings.rollout_config import FrameworkRelease
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import milestones
 
+_FACTS: Mapping[str, Callable[[Tree], Any]] = {
+    "layout": lambda tree: tree.layout and tree.layout.name,
+    "call": lambda tree: tree.call,
+    "missing": lambda tree: bool(tree.missing),
+    "command": lambda tree: tree.command is not None,
+    "program": lambda tree: tree.python_call is not None,
+}
 # Conditions name a few releases thousands of times.
 _release = lru_cache(maxsize=512)(Version)
 
 
-class Reading(Keys):
+class Reading:
     """One config under one dialect, as one vLLM release gets it."""
 
     def __init__(self, spec: Spec, tree: Tree, source: Source, vllm: Version) -> None:
         assert tree.layout is not None
-        super().__init__(tree, tree.layout)
+        section = tree.layout.section(tree.root)
+        assert section is not None
         self.spec, self.source, self.vllm = spec, source, vllm
-        self.draft = Draft(spec.name, source.path, parts=tree.parts)
-        self.code = _code_around(source, spec)
-        # Conditions on the config alone, once the release is known.
+        self.layout, self.section = tree.layout, section
+        self._nodes: dict[str, Node | None] = {}
+        # Conditions that do not change while the config is read.
         self._held: dict[str, Truth] = {}
-        self.span = Span()
-        self.span = self._span()
+        self._span: Span | None = None
+        # What decides in the framework's place, if the program has a trainer that is not the framework's.
+        self.trainer = ""
+        kinds = spec.declared.get("kinds", {}) if not tree.call else {}
+        self.tree = tree
+        self.tree = replace(
+            tree, call=next((kind for kind, text in kinds.items() if self.holds(text) is True), tree.call)
+        )
         self._held.clear()
+        self.draft = Draft(spec.name, source.path, parts=tree.parts)
 
-    def _span(self) -> Span:
-        """Return the releases that this config may be of."""
-        declared, checkout = self.spec.declared.get("release", {}), self.code.checkout
-        release = release_here(self.source, self.spec.package, checkout) if self.spec.package is not None else None
-        is_copy = checkout is not None
-        self.framework = release
-        if "package" in declared:
-            is_copy = False
-            if release is not None and "carried" in declared:
+    @cached_property
+    def code(self) -> FrameworkCode:
+        """The copy of the framework around the config."""
+        return _code_around(self.source, self.spec)
+
+    @cached_property
+    def framework(self) -> ReleaseHere | None:
+        """The framework's own release."""
+        package = self.spec.package
+        return release_here(self.source, package, self.code.checkout) if package is not None else None
+
+    @property
+    def span(self) -> Span:
+        """The releases that this config may be of."""
+        if self._span is None:
+            # Until they are known, any release: conditions ask while they are found.
+            self._span = Span()
+            declared, release, is_copy = self.spec.declared.get("release", {}), self.framework, False
+            if "package" not in declared:
+                is_copy = self.code.checkout is not None
+            elif release is not None and "carried" in declared:
                 release = carried(declared["carried"], release, self.spec.title)
             else:
                 release = release_here(self.source, package_of(declared["package"]), None)
-        return span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy)
+            self._span = span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy)
+            self._held.clear()
+        return self._span
 
     def release_of(self, name: str) -> FrameworkRelease | None:
         """Return the release of a package that the config is run with; None if nothing gives it."""
@@ -80,8 +110,28 @@ class Reading(Keys):
         how = f"pin it, or {OPTION} {package.names[0]}==X" if package is not None else "nothing here says it"
         return f"{title}'s release is not known: {how}"
 
+    def node(self, path: str) -> Node | None:
+        """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""
+        if path not in self._nodes:
+            nodes = [self._node(part.strip()) for part in path.split("|")]
+            present = next((node for node in nodes if node is not None), None)
+            self._nodes[path] = next((node for node in nodes if is_said(node)), present)
+        return self._nodes[path]
+
+    def _node(self, path: str) -> Node | None:
+        if not path.startswith("@"):
+            return node_at(self.tree.root, path.removeprefix("/"))
+        key = path[1:]
+        return node_at(self.section, self.layout.renames.get(key, key)) if key else self.section
+
+    def is_written(self, reference: str) -> bool:
+        """Return whether the config has a key."""
+        return self.node(reference) is not None
+
     def value(self, reference: str) -> Any:
         """Return what a reference of a condition or a sum refers to (`condition.py`)."""
+        if reference in _FACTS:
+            return _FACTS[reference](self.tree)
         if reference.startswith("$"):
             kind, _, name = reference[1:].partition(".")
             setting = getattr(self.draft, kind).get(name)
@@ -93,9 +143,10 @@ class Reading(Keys):
             return None if checkout is None else checkout.file(reference.removeprefix("code:")) is not None
         key, _, default = reference.rpartition("|")
         if default.strip().isdigit() and key:
-            value = super().value(key)
+            value = self.value(key)
             return int(default) if value is None else value
-        return super().value(reference)
+        node = self.node(reference)
+        return self.tree.unread if node is None else arriving(node)
 
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a value; releases compare as releases."""
@@ -110,7 +161,7 @@ class Reading(Keys):
         if reference == "vllm":
             version = getattr(milestones, str(other), None) or _release(str(other))
             return compared_releases(self.vllm, sign, version)
-        return super().compare(reference, sign, other)
+        return compared(self.value(reference), sign, other)
 
     def holds(self, text: str | None) -> Truth:
         """Return whether a condition, or one of the dialect's own by its name, holds."""
@@ -123,18 +174,6 @@ class Reading(Keys):
                 self._held[text] = truth
             return truth
         return self._held[text]
-
-    @property
-    def has_defaults(self) -> bool:
-        """Whether the framework's own defaults stand behind the config."""
-        return self.holds(self.spec.declared.get("defaults if")) is True
-
-    def with_null(self, kind: str, clause: Clause) -> Clause:
-        """Return a clause of the engine with what a null means in this dialect, unless the clause defines it."""
-        arrives = self.spec.declared.get("nulls arrive if")
-        if arrives is None or kind != "engine" or "key" not in clause or "null" in clause:
-            return clause
-        return {**clause, "null": "keep" if self.holds(arrives) is True else "nothing"}
 
     def note(self, outcome: Outcome, clause: Clause) -> str:
         """Return why a value arrives: the clause's own words, and the file that decides it."""
@@ -151,6 +190,11 @@ class Reading(Keys):
     def _files(self, clause: Clause) -> str:
         files = [file.rpartition("/")[2] for file in filled(clause.get("at", {}), None, self.tree.call)]
         return f"{self.spec.title} {', '.join(dict.fromkeys(files))}, {self.spec.declared['read']}" if files else ""
+
+
+def sets_up_rollouts(spec: Spec, tree: Tree, source: Source) -> Truth:
+    """Return whether a config has what the dialect requires of one: if not, it is not read."""
+    return Reading(spec, tree, source, OLDEST).holds(spec.declared.get("rollouts if"))
 
 
 # Called under each version.

@@ -1,15 +1,14 @@
 """From a tree of keys and a dialect to a rollout config."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from math import prod
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.configs.draft import MANDATORY, Draft, known, unwritten
-from rlaudit.configs.elsewhere import as_written, left_open
+from rlaudit.configs.elsewhere import Elsewhere, as_written, left_open
 from rlaudit.configs.framework_source.version_guards import version_guards
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Clause, clauses, node_of
@@ -23,8 +22,9 @@ from rlaudit.dialects.settling import lose, put, take_span
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.dialects.writing import writer_of
-from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.settings.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.settings.trainer_facts import OF_UPDATES
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 # A fork's backend on top of vLLM begins with it, too: `vllm_http`.
@@ -63,25 +63,40 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if tree.open and tree.python_call is not None:
         name = tree.python_call.name
         config = replace(config, engine=as_written(config.engine, name), sampling=as_written(config.sampling, name))
-    own = (_VLLM, *dialect.get("backend", {}).get("also", ()))
-    if backend in {None, MANDATORY} or any(fnmatchcase(backend, pattern) for pattern in own):
+    if reading.trainer:
+        config = _of_another(config, reading.trainer, set(config.trainer))
+        return replace(config, engine=Elsewhere(f"{reading.trainer} decides it"))
+    if backend in {None, MANDATORY, _VLLM}:
         return config
-    return _of_a_fork(config, f"{backend}, a backend that is not {spec.title}'s own")
+    return _of_another(config, f"{backend}, a backend that is not {spec.title}'s own", _OF_THE_WORKER)
 
 
-def _of_a_fork(config: RolloutConfig, name: str) -> RolloutConfig:
-    """Return a config without what the framework's worker decides: it says nothing of a fork's."""
+def _of_another(config: RolloutConfig, name: str, facts: Collection[str]) -> RolloutConfig:
+    """Return a config with what is written alone: the framework's code decides nothing of another's.
+
+    facts: what the other decides about the training.
+    """
+    reason = f"{name} decides it"
+    not_seen = f"what {name}, hands to vLLM beside what is written; `rlaudit record` writes it down"
     return replace(
         config,
         engine=as_written(config.engine, name),
         sampling=as_written(config.sampling, name),
-        environment={key: setting for key, setting in config.environment.items() if setting.place is not None},
-        trainer={key: fact for key, fact in config.trainer.items() if key not in _OF_THE_WORKER},
-        lost=(),
+        environment=_written(config.environment),
+        trainer={
+            key: replace(fact, value=Unknown(reason), note=reason) if key in facts and fact.place is None else fact
+            for key, fact in config.trainer.items()
+        },
+        options=_written(config.options),
+        lost=tuple(lost for lost in config.lost if lost.loss is Loss.REFUSED),
         decided={},
-        not_seen=(*config.not_seen, f"what {name}, hands to vLLM beside what is written"),
+        not_seen=(*config.not_seen, not_seen),
         write=unwritten,
     )
+
+
+def _written(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    return {name: setting for name, setting in settings.items() if setting.place is not None}
 
 
 def _backend(reading: Reading) -> Any:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 SCHEMA = Path(__file__).with_name("schema.yaml")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# Type of JSON schema -> what a reader calls it.
-_TYPES = {"object": "a mapping", "array": "a list", "boolean": "true or false", "number": "a number",
-          "integer": "a whole number"}  # fmt: skip
 # Sections whose null entries are taken out of an extended dialect, as the sections themselves are.
 _WITH_NULLS = ("release",)
 
@@ -116,38 +113,20 @@ def _formats() -> "FormatChecker":
 
 def _faults(root: yaml.Node, error: "ValidationError") -> Iterator[tuple[yaml.Node, str]]:
     """Yield each fault behind an error of the schema, with the key or value at which it stands."""
-    node, schema, instance = _at(root, error), error.schema, error.instance
-    assert isinstance(schema, Mapping)
-    if error.validator == "additionalProperties":
-        properties = schema["properties"]
-        for name in instance if isinstance(instance, dict) else ():
-            if name not in properties:
-                listed = f"known: {', '.join(properties)}"
-                yield _key(node, name), f"{name} is no key here; {did_you_mean(str(name), properties, listed)}"
-    elif error.validator in {"required", "dependentRequired"}:
-        written, value = (instance if isinstance(instance, dict) else {}), error.validator_value
-        needed = [name for names in value.values() for name in names] if isinstance(value, dict) else schema["required"]
-        yield node, f"{', '.join(name for name in needed if name not in written)} is missing"
-    elif error.validator == "enum":
-        yield node, f"one of {', '.join(schema['enum'])} is expected, found {instance!r}"
-    elif error.validator == "format":
-        at = _key(node, instance) if "propertyNames" in error.schema_path else node
-        yield at, _misspelt(schema["format"], instance, str(error.cause))
-    else:
-        kinds = schema.get("type", "")
-        expected = f"{_TYPES.get(kinds[0] if isinstance(kinds, list) else kinds, 'a text')} is expected"
-        if schema.get("format") == "release" and isinstance(instance, float):
-            expected = f"{node.value} is a number to YAML, which takes 1.10 for 1.1; write {node.value}.0"
-        yield node, expected
-
-
-def _misspelt(kind: str, instance: Any, cause: str) -> str:
-    if kind == "condition":
-        return cause
-    if kind == "loss":
-        return f"one of {', '.join(LOSSES)} is expected, found {instance!r}"
-    names = {"dialect": shipped(), "trainer fact": fact_types()}.get(kind)
-    return f"{instance} is no {kind}; known: {', '.join(names)}" if names else f"{instance} is no {kind}"
+    node, instance = _at(root, error), error.instance
+    assert isinstance(error.schema, Mapping)
+    if error.validator == "additionalProperties" and isinstance(instance, dict):
+        properties = error.schema["properties"]
+        for name in instance.keys() - properties.keys():
+            listed = f"known: {', '.join(properties)}"
+            yield _key(node, name), f"{name} is no key here; {did_you_mean(str(name), properties, listed)}"
+        return
+    at = _key(node, instance) if "propertyNames" in error.schema_path else node
+    names = {"dialect": shipped(), "trainer fact": fact_types(), "loss": LOSSES}.get(error.schema.get("format", ""))
+    known = f"; known: {', '.join(names)}" if error.validator == "format" and names else ""
+    because = f": {error.cause}" if error.cause else ""
+    number = f"; to YAML it is a number: write {node.value}.0" if isinstance(instance, float) else ""
+    yield at, f"{error.message}{because}{known}{number}"
 
 
 def _at(root: yaml.Node, error: "ValidationError") -> yaml.Node:

@@ -10,12 +10,12 @@
     package: {folder: skyrl, names: [skyrl], repositories: [NovaSky-AI/SkyRL]}
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
-    kinds: {rloo: normalize_advantages is set}     # the word for a config whose program or class tells none (`keys.py`)
-    rollouts if: use_vllm                                                   # else the config is none (`keys.py`)
+    kinds: {rloo: normalize_advantages is set}     # the word for a config whose program or class tells none
+    rollouts if: use_vllm                                                   # else the config is none
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                                          # what tells the release (`span.py`)
     shown at: inference | orchestrator     # where a config stands that is more than its layout's root
-    backend: {key: "@backend", also: [vllm_*]}    # read if it begins with vllm; `also`: patterns of its own names
+    backend: {key: "@backend", default: vllm}      # read if it begins with vllm; only what is written if it says more
     engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`)
     sampling: {PARAMETER: CLAUSES, ...}
     environment: {VARIABLE: CLAUSES, ...}
@@ -25,11 +25,9 @@
       # or {others of: "@vllm_cfg", but: [...]}: keys of a mapping that nothing here names; `arguments: true`: of vLLM's
     guarded: {because: ...}                # arguments are passed only to a vLLM that has them
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
-    nulls arrive if: CONDITION             # else a null of the engine's keys is nothing; without it as if not written
     falses: [...]                          # which written falses never arrive (`falses.py`)
     options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
     unknown options: {named: "*vllm*", because: ...}       # so named, and nowhere in the dialect
-    defaults if: CONDITION                 # else what is not written is left to vLLM, and no default stands behind it
     rest: "@"                              # a section of which everything else that is written is listed
     not seen: [{if: ..., say: ...}]
     write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)
@@ -213,7 +211,7 @@ def spec_at(path: Path) -> Spec:
         inherited = spec_at(base).declared
         # The code of one package decides nothing for the configs of another.
         is_other = dialect.get("package", {}).get("folder") not in {None, inherited["package"].get("folder")}
-        dialect = over(_without_places(inherited) if is_other else inherited, dialect)
+        dialect = over(without_places(inherited) if is_other else inherited, dialect)
     return Spec(path.stem.partition(".")[0], path, _located(dialect, dialect.get("sources", {})))
 
 
@@ -249,13 +247,13 @@ def over(base: Mapping[str, Any], extending: Mapping[str, Any]) -> dict[str, Any
     return whole
 
 
-def _without_places(part: Any) -> Any:
+def without_places(part: Any) -> Any:
     """Return a dialect without the places of the code that decides its facts."""
     if isinstance(part, list):
-        return [_without_places(child) for child in part]
+        return [without_places(child) for child in part]
     if not isinstance(part, dict):
         return part
-    return {key: _without_places(child) for key, child in part.items() if key not in {"at", "sources"}}
+    return {key: without_places(child) for key, child in part.items() if key not in {"at", "sources"}}
 
 
 def _located(part: Any, sources: Mapping[str, Sequence[str]]) -> Any:

@@ -36,8 +36,6 @@ class Tree:
     parts: tuple[str, ...] = ()
     # Inherited files that are not beside this one.
     missing: tuple[str, ...] = ()
-    # Whether the file lists what it inherits.
-    is_composed: bool = False
     # How its keys are arranged, once the dialect has looked.
     layout: "Layout | None" = None
 

@@ -31,8 +31,7 @@ def with_parallel(source: Source, spec: Spec) -> Iterator[Tree]:
     backend = next((node for node in backends if node is not None and isinstance(node.value, str)), None)
     if backend is not None:
         root = replace(root, value={**config.root.value, "parallel": _parallel(backend)})
-    is_composed = written.get("defaults") is not None
-    yield Tree(root, written, parts=config.parts, missing=config.missing, is_composed=is_composed)
+    yield Tree(root, written, parts=config.parts, missing=config.missing)
 
 
 def _parallel(backend: Node) -> Node:

@@ -6,22 +6,20 @@ one of them at its root.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from rlaudit.configs.arguments import of_word
 from rlaudit.configs.command_lines import command_lines
-from rlaudit.configs.draft import leaves
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.merging import merged, nested
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
-from rlaudit.configs.syntax.node import Node, entries, within
+from rlaudit.configs.syntax.node import Node, entries
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
-from rlaudit.settings.rollout_config import Origin
 
 # Section -> the words for it in names of files, the longer first.
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -57,8 +55,8 @@ def trees(source: Source, spec: Spec) -> Iterator[Tree]:
         root = _toml(source)
         written = _sections(root) if root is not None else None
         if written is not None:
-            whole, parts, missing = _with_files_beside(source, written)
-            yield Tree(_arranged(whole), _arranged(written), parts=parts, missing=missing)
+            root = _arranged(written)
+            yield Tree(root, root)
         return
     for run in _runs(source):
         root = _arranged(run.root)
@@ -107,39 +105,6 @@ def _table(root: Node, name: str) -> Node | None:
     return node if node is not None and isinstance(node.value, dict) else None
 
 
-def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str, ...], tuple[str, ...]]:
-    """Return a file of one section with the files of the others beside it, their paths, and those of unread ones.
-
-    Their names differ only by the word for the section: infer.toml, orch.toml, train.toml.
-    """
-    section = next(iter(dict(sections.items())))
-    stem = PurePath(source.path).stem
-    word = next((word for word in _SECTIONS.get(section, ()) if word in stem), None)
-    parts: list[str] = []
-    missing: list[str] = []
-    for other, names in _SECTIONS.items() if len(dict(sections.items())) == 1 and word is not None else ():
-        for name in names if other != section else ():
-            beside = source.neighbour(f"{stem.replace(str(word), name)}.toml")
-            root = _toml(beside) if beside is not None else None
-            if beside is not None and beside.outside:
-                missing.append(PurePath(beside.path).name)
-            if beside is not None and root is not None and _is_file_of(other, root):
-                sections = merged(sections, nested((other,), root))
-                parts.append(beside.path)
-                break
-    return sections, tuple(parts), tuple(missing)
-
-
-def _is_file_of(section: str, root: Node) -> bool:
-    """Return whether a file beside another section's holds the section that its name implies."""
-    names = set(dict(root.items()))
-    if section != "orchestrator":
-        marks = _TRAINER_ONLY if section == "trainer" else {"vllm", "model", "server", "parallel"}
-        return bool(marks & names) and not names & set(_SECTIONS)
-    sections = _sections(root)
-    return sections is not None and sections is not root and sections.get(section) is not None
-
-
 def _arranged(root: Node) -> Node:
     """Return the sections with vLLM's spelling of pass-through keys, and with the rollouts' sampling as one table."""
     for table in ("vllm", "vllm_extra"):
@@ -163,23 +128,10 @@ def _with_node(root: Node, path: tuple[str, ...], node: Node) -> Node:
 
 
 def _runs(source: Source) -> Iterator[_Started]:
-    """Yield the commands of a script, apart from those that only name one file: it is read by itself.
-
-    Commands that start one section each belong to one run.
-    """
+    """Yield the commands of a script, apart from those that only name one file: it is read by itself."""
     marks = (*(f"{entry} @" for entry in _ENTRIES), "--inference", "--orchestrator", "--vllm.")
-    started = [command for line in command_lines(source, *marks) if (command := _started(line, source)) is not None]
-    single = [command for command in started if command.entry in _SECTIONS]
-    if len({command.entry for command in single}) > 1 and len({command.entry for command in single}) == len(single):
-        first = next((command for command in single if command.entry == "inference"), single[0])
-        root = first.root
-        for command in single:
-            root = merged(root, command.root)
-        parts = tuple(part for command in single for part in command.parts)
-        missing = tuple(name for command in single for name in command.missing)
-        yield replace(first, root=root, parts=parts, missing=missing)
-        started = [command for command in started if command not in single]
-    yield from (command for command in started if command.overrides or len(command.named) > 1)
+    started = (_started(line, source) for line in command_lines(source, *marks))
+    yield from (run for run in started if run is not None and (run.overrides or len(run.named) > 1))
 
 
 def _started(command: Command, source: Source) -> _Started | None:
@@ -228,27 +180,10 @@ def _entry(command: Command) -> tuple[str, int] | None:
 
 
 def name_exceptions(reading: Reading) -> None:
-    """Name environments that sample otherwise, and keys for one kind of rank only."""
-    root, not_seen = reading.tree.root, reading.draft.not_seen
+    """Name environments that sample otherwise."""
     for path in (("env",), ("train", "env"), ("train", "source")):
-        node = root.get("orchestrator", *path)
+        node = reading.tree.root.get("orchestrator", *path)
         for environment in node.elements() if node is not None else ():
             for sampling in (environment.get("sampling"), environment.get("env", "sampling")):
                 if sampling is not None:
-                    not_seen.append(f"{sampling.place.setting}: this environment samples differently")
-    deployment = within(root, "inference", "deployment")
-    kinds = ("vllm_overrides", "env_vars", "env_overrides")
-    below = leaves(deployment, "inference.deployment.") if deployment is not None else ()
-    own_keys = [name for name, _ in below if any(kind in name for kind in kinds)]
-    if own_keys:
-        not_seen.append(f"{', '.join(own_keys)}: for one kind of rank only, prefill or decode")
-
-
-def mark_overrides(reading: Reading) -> None:
-    """Mark the keys that the command itself sets, and not the files that it names."""
-    if reading.tree.command is None:
-        return
-    for settings in (reading.draft.engine, reading.draft.sampling):
-        for name, setting in settings.items():
-            if setting.place is not None and setting.place.path == reading.source.path:
-                settings[name] = replace(setting, origin=Origin.OVERRIDE)
+                    reading.draft.not_seen.append(f"{sampling.place.setting}: this environment samples differently")

@@ -10,8 +10,6 @@ from typing import Any
 
 from rlaudit.configs.arguments import by_name, truth
 from rlaudit.configs.command_lines import command_lines
-from rlaudit.configs.draft import Draft, Settings
-from rlaudit.configs.elsewhere import Elsewhere, leave_open
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.program import TRAINING, program_source, trains, words_of
 from rlaudit.configs.source import Source
@@ -21,11 +19,9 @@ from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.dialects.clause import Clause, clauses
-from rlaudit.dialects.keys import sets_up_rollouts
-from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.reading import Reading, sets_up_rollouts
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
-from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
 
 _SUBCOMMANDS = {"grpo", "rloo"}
@@ -67,7 +63,8 @@ def _started(source: Source, spec: Spec, command: Command, words: list[str], at:
         return None
     if beside is None or behind is None:
         return alone if "use_vllm" in arguments else None
-    if "use_vllm" not in arguments and sets_up_rollouts(spec.declared, Tree(behind, behind), spec.layouts[0]) is False:
+    by_itself = Tree(behind, behind, layout=spec.layouts[0])
+    if "use_vllm" not in arguments and sets_up_rollouts(spec, by_itself, source) is False:
         return None
     return replace(alone, root=Node({**dict(behind.items()), **arguments}, command.place), parts=(beside.path,))
 
@@ -117,26 +114,10 @@ def own_trainer(reading: Reading) -> None:
     trainers = _own_trainers(program) if program is not None else []
     script = str(command.words[reading.tree.options_at - 1].value) if command is not None else ""
     if trainers:
-        _leave_to(reading.draft, f"{' or '.join(trainers)}, which the program does not take from TRL,")
+        reading.trainer = f"{' or '.join(trainers)}, which the program does not take from TRL"
     elif script and script not in _SUBCOMMANDS:
         what = f"whether {PurePath(script).name} trains with TRL's own trainer, as is taken here"
         reading.draft.not_seen.append(f"{what}; `rlaudit record` writes down how its engine is built")
-
-
-def _leave_to(draft: Draft, trainer: str) -> None:
-    """Leave open everything that the framework's code would decide."""
-    reason, limit = f"{trainer} decides it", f"what {trainer} hands to vLLM; `rlaudit record` writes it down"
-    written = {name: setting for name, setting in draft.engine.items() if setting.place is not None}
-    opened = {name: replace(setting, value=Unknown(reason), note=reason) for name, setting in written.items()}
-    draft.engine = Elsewhere(reason, opened, limit)
-    draft.sampling = Settings({name: kept for name, kept in draft.sampling.items() if kept.place is not None})
-    leave_open(draft.sampling, reason)
-    for settings in (draft.trainer, draft.options):
-        for name in [name for name, setting in settings.items() if setting.place is None]:
-            settings.by_code(name, Unknown(reason), reason)
-    draft.lost = [lost for lost in draft.lost if lost.loss is Loss.REFUSED]
-    draft.not_seen.append(limit)
-    draft.decided.clear()
 
 
 def _own_trainers(program: Source) -> list[str]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
 
 _CONFIGS = ("GRPOConfig", "UnslothGRPOConfig")
-_SAMPLING = ("SamplingParams", "vLLMSamplingParams")
 # Fields of vllm_sampling_params that do not count: GRPOConfig's own value is used.
 _OVERRULED = ("seed", "n", "temperature", "max_tokens", "logprobs")
 # Facts that options of GRPOConfig decide.
@@ -79,26 +78,14 @@ def of_the_config(reading: Reading) -> None:
         reason = f"it may be among the further arguments of GRPOConfig: {further.value}"
         for name in [name for name in draft.trainer if name in _BY_THE_CONFIG and draft.trainer[name].place is None]:
             draft.trainer.by_code(name, Unknown(reason), reason)
-    given = reading.node("vllm_sampling_params")
-    candidates = _calls(reading.source, *_SAMPLING) if given is not None else ()
-    calls = [call for call in candidates if given is not None and _is_given(reading, call, given)]
-    if len(calls) == 1:
+    given, calls = reading.node("vllm_sampling_params"), _calls(reading.source, "SamplingParams", "vLLMSamplingParams")
+    if given is not None and len(calls) == 1:
         _sampling_params(reading, calls[0])
     elif given is not None and given.value is not None:
-        reason = "vllm_sampling_params: its SamplingParams(...) is not in this file"
+        reason = "vllm_sampling_params: which SamplingParams(...) it is, this file does not say"
         draft.not_seen.append(reason)
-        for name, setting in draft.sampling.items():
-            if setting.place is None and name in NEUTRAL_SAMPLING:
-                draft.sampling.by_code(name, Unknown(reason), reason)
-
-
-def _is_given(reading: Reading, call: "Call", given: Node) -> bool:
-    """Return whether a call is the argument itself, or the value of the name that the argument is."""
-    text, at = reading.source.text, call.place.start
-    if given.place.start <= at < max(given.place.end, given.place.start + 1):
-        return True
-    before, name = text[:at].rstrip(), text[given.place.start : given.place.end].strip()
-    return name.isidentifier() and before.endswith("=") and before[:-1].rstrip().endswith(name)
+        for name in [name for name in NEUTRAL_SAMPLING if name not in _OVERRULED]:
+            draft.sampling.by_code(name, Unknown(reason), reason)
 
 
 def _sampling_params(reading: Reading, call: "Call") -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.configs.draft import MANDATORY, by_file
+from rlaudit.configs.draft import by_file
 from rlaudit.configs.framework_source.checkout import checkout_of, shown
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.merging import merged, reread
@@ -24,7 +24,6 @@ from rlaudit.unknown import Unknown
 _OWN_MODULES = ("verl.", "recipe.", "rllm.")
 # Ranks of adapters that vLLM takes.
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-_ENGINES = {"vllm", "vllm_spmd", MANDATORY}
 
 
 def dictionaries(source: Source, spec: Spec) -> Iterator[Tree]:
@@ -41,7 +40,7 @@ def dictionaries(source: Source, spec: Spec) -> Iterator[Tree]:
             yield Tree(root, root, missing=(f"{spec.title}'s own config, on which the program puts this dictionary",))
         else:
             whole, parts = reread(merged(config.root, root)), (base.path, *config.parts)
-            yield Tree(whole, root, parts=parts, missing=config.missing, is_composed=True)
+            yield Tree(whole, root, parts=parts, missing=config.missing)
 
 
 def handed_on(reading: Reading) -> None:
@@ -71,36 +70,12 @@ def rank_that_vllm_takes(reading: Reading, clause: Clause) -> Any:
     return rank if isinstance(rank, Unknown) else next(fits, Unknown(f"{rank} is above every rank that vLLM takes"))
 
 
-def images(reading: Reading, clause: Clause) -> Any:
-    """Return a limit of images as vLLM takes it."""
-    return whole({"image": reading.value(clause["key"])})
-
-
-def graphs(reading: Reading, _clause: Clause) -> Any:
-    """Return the configuration with the sizes of the captured graphs."""
-    return whole({"cudagraph_mode": "FULL_AND_PIECEWISE", **_values(reading, "@", "cudagraph_capture_sizes")})
-
-
-def drafter(reading: Reading, clause: Clause) -> Any:
-    """Return how a draft model is built."""
-    return whole(_values(reading, f"/{clause['key']}.".replace("/@", "@"), "method", "num_speculative_tokens"))
-
-
 def defaults_of_requests(reading: Reading, _clause: Clause) -> Any:
     """Return what is laid over the model's generation_config.json."""
-    longest = reading.value("@response_length | data.max_response_length")
-    values = _values(reading, "$sampling.", "temperature", "top_k", "top_p")
+    values = {name: reading.value(f"$sampling.{name}") for name in ("temperature", "top_k", "top_p")}
     if reading.holds("release < 0.4.1") is not True:
         values["repetition_penalty"] = 1.0
-    return whole({**values, "max_new_tokens": longest})
-
-
-def _values(reading: Reading, prefix: str, *names: str) -> dict[str, Any]:
-    return {name: reading.value(f"{prefix}{name}") for name in names}
-
-
-def whole(values: dict[str, Any]) -> Any:
-    """Return values without those that are missing; Unknown if one of them is."""
+    values["max_new_tokens"] = reading.value("@response_length | data.max_response_length")
     unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)
     return {name: value for name, value in values.items() if value is not None} if unknown is None else unknown
 
@@ -128,13 +103,9 @@ def unread(reading: Reading) -> None:
     from rlaudit.configs.program import program_of, program_source
     from rlaudit.configs.ray_job import take_program_environment
 
-    draft, command, name = reading.draft, reading.tree.command, reading.node("@name")
+    draft, command = reading.draft, reading.tree.command
     if (device := reading.node("trainer.device")) is not None:
         draft.device = by_file("trainer.device", device)
-    if name is not None and isinstance(name.value, Unknown):
-        draft.not_seen.append(f"the rollout engine: {name.value.reason}; it is read as vLLM's")
-    elif name is not None and str(name.value) not in _ENGINES:
-        draft.not_seen.append(f"the engine class of rollout.name {name.value}, which no release of verl has")
     if isinstance(reading.holds("in_process"), Unknown):
         draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")
     program = program_of(command) if command is not None else ""

@@ -66,10 +66,21 @@ def faults(path: Path, *, has_hooks: bool = True) -> list[str]:
 
 def _schema() -> dict[str, Any]:
     """Return the schema, with the values that each trainer fact can have."""
-    schema: dict[str, Any] = yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=_LOADER)
+    schema = _closed(yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=_LOADER))
     facts = {name: _clauses_giving(kind) for name, kind in fact_types().items()}
     schema["properties"]["trainer"]["allOf"] = [{"properties": facts}]
     return schema
+
+
+def _closed(schema: Any) -> Any:
+    """Return a schema in which a mapping with known properties has no others."""
+    if isinstance(schema, list):
+        return [_closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {name: _closed(part) for name, part in schema.items()}
+    kind = {} if "$ref" in schema else {"type": "object"}
+    return {**kind, "additionalProperties": False, **parts} if isinstance(schema.get("properties"), dict) else parts
 
 
 def _clauses_giving(kind: Any) -> dict[str, Any]:

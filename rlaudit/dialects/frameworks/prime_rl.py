@@ -1,73 +1,36 @@
-"""What YAML cannot say of prime-rl: files of one section, the files of one run side by side, and its command line.
+"""What YAML cannot say of prime-rl: files of one section, and tables that are spelt in several ways.
 
 The file of a run has the sections inference, orchestrator and trainer; the file of one entry point has the content of
 one of them at its root.
 """
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import PurePath
+from collections.abc import Iterator
 
-from rlaudit.configs.arguments import of_word
-from rlaudit.configs.command_lines import command_lines
 from rlaudit.configs.engine_names import canonical
-from rlaudit.configs.merging import merged, nested
+from rlaudit.configs.merging import nested
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node, entries
-from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 
-# Section -> the words for it in names of files, the longer first.
-_SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "inference": ("inference", "infer"),
-    "orchestrator": ("orchestrator", "orch"),
-    "trainer": ("trainer", "train"),
-}
-_ENTRIES = ("rl", *_SECTIONS)
+_SECTIONS = ("inference", "orchestrator", "trainer")
 _INFERENCE_ONLY = {
     "vllm_extra", "enable_fp32_lm_head", "enable_fp32_router_logits", "use_deep_gemm", "kv_cache_offload",
     "weight_broadcast", "api_server_count",
 }  # fmt: skip
-_TRAINER_ONLY = {"optim", "loss", "ckpt", "weight_broadcast", "scheduler", "data"}
-
-
-@dataclass(frozen=True, eq=False)
-class _Started:
-    """A command that starts prime-rl."""
-
-    entry: str
-    command: Command
-    root: Node
-    parts: tuple[str, ...]
-    missing: tuple[str, ...]
-    # Sections of which it names a file, or overrides a key.
-    named: frozenset[str]
-    overrides: bool
 
 
 def trees(source: Source, spec: Spec) -> Iterator[Tree]:
-    """Find the runs of a TOML file or of a script."""
-    if source.suffix == ".toml":
-        root = _toml(source)
-        written = _sections(root) if root is not None else None
-        if written is not None:
-            root = _arranged(written)
-            yield Tree(root, root)
-        return
-    for run in _runs(source):
-        root = _arranged(run.root)
-        yield Tree(root, root, run.command, parts=run.parts, missing=run.missing)
-
-
-def _toml(source: Source) -> Node | None:
+    """Find the run that a TOML file sets up."""
     try:
-        return source.toml
+        root = source.toml
     except (ValueError, RecursionError):  # kept in source.refusals
-        return None
+        return
+    written = _sections(root) if root is not None else None
+    if written is not None:
+        arranged = _arranged(written)
+        yield Tree(arranged, arranged)
 
 
 def _sections(root: Node) -> Node | None:
@@ -125,58 +88,6 @@ def _with_node(root: Node, path: tuple[str, ...], node: Node) -> Node:
         return node
     below = _with_node(root.get(path[0]) or node, path[1:], node)
     return Node({**dict(root.items()), path[0]: below}, root.place, root.key)
-
-
-def _runs(source: Source) -> Iterator[_Started]:
-    """Yield the commands of a script, apart from those that only name one file: it is read by itself."""
-    marks = (*(f"{entry} @" for entry in _ENTRIES), "--inference", "--orchestrator", "--vllm.")
-    started = (_started(line, source) for line in command_lines(source, *marks))
-    yield from (run for run in started if run is not None and (run.overrides or len(run.named) > 1))
-
-
-def _started(command: Command, source: Source) -> _Started | None:
-    """Return the overrides of a command over the files that it names by `@`."""
-    entry_point = _entry(command)
-    if entry_point is None:
-        return None
-    entry, at = entry_point
-    words, section = command.words[at:], () if entry == "rl" else (entry,)
-    tree, parts, missing, named = Node({}, command.place), list[str](), list[str](), set[str](section)
-    for index, word in enumerate(words):
-        name = words[index + 1].value if word.value == "@" and index + 1 < len(words) else None
-        if not isinstance(name, str):
-            continue
-        before = words[index - 1].value if index else ""
-        home = (before[2:],) if isinstance(before, str) and before[2:] in _SECTIONS else section
-        beside = source.named_file(words[index + 1])
-        root = _toml(beside) if beside is not None else None
-        named |= set(home)
-        if beside is None or root is None:
-            missing.append(name)
-        else:
-            parts.append(beside.path)
-            tree = merged(tree, nested(home, root))
-    overrides = False
-    for flag in flags(words):
-        path = tuple(flag.name.split("."))
-        is_file = flag.value is not None and flag.value.value == "@"
-        if not flag.name or is_file or (flag.value is None and path[0] not in _SECTIONS):
-            continue
-        leaf = Node(True, flag.place, flag.place) if flag.value is None else of_word(flag.value, flag.place)
-        overrides = overrides or bool(section) or path[0] in {*_SECTIONS, "vllm"}
-        tree = merged(tree, nested((*section, *path), leaf))
-    return _Started(entry, command, tree, tuple(parts), tuple(missing), frozenset(named), overrides)
-
-
-def _entry(command: Command) -> tuple[str, int] | None:
-    """Return the entry point that a command starts, and the index of its first option."""
-    for at, word in enumerate(command.words):
-        name = PurePath(word.value).name if isinstance(word.value, str) else ""
-        if name in _ENTRIES and (at == 0 or command.words[at - 1].value == "run"):
-            return name, at + 1
-        if re.fullmatch(r"prime_rl\.(entrypoints|inference)\.\w+", name):
-            return name.rpartition(".")[2].replace("server", "inference"), at + 1
-    return None
 
 
 def name_exceptions(reading: Reading) -> None:

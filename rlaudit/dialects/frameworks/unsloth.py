@@ -12,9 +12,7 @@ from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.settings.rollout_config import Loss
-from rlaudit.settings.trainer_facts import Dtype, TrainerFacts
 from rlaudit.unknown import Unknown
-from rlaudit.vllm.milestones import HEAD_DTYPE
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ _BY_THE_CONFIG = {
     "importance_sampling_correction", "uses_rollout_logprobs", "logs_mismatch", "recomputes_old_logprobs",
     "importance_sampling_mode", "dtype",
 }  # fmt: skip
-_STANDBY, _HEAD = "UNSLOTH_VLLM_STANDBY", "UNSLOTH_VLLM_FP32_LM_HEAD"
+_STANDBY = "UNSLOTH_VLLM_STANDBY"
 
 
 def models(source: Source, _spec: Spec) -> Iterator[Tree]:
@@ -106,20 +104,3 @@ def _sampling_params(reading: Reading, call: "Call") -> None:
             older = f"releases of 2025 ignore it, as it is no list, and use {was}"
             reason = f"{value} with unsloth 2026.10.9; {older} ({source})"
             draft.sampling.by_file(name, node, Unknown(reason), reason)
-
-
-def head(reading: Reading) -> None:
-    """Set both heads to float32 by UNSLOTH_VLLM_FP32_LM_HEAD, which stops the start below vLLM 0.26."""
-    draft, node = reading.draft, python_environment(reading.source, (_HEAD,)).get(_HEAD)
-    on = truth(node, False)
-    if node is None or on is False:
-        return
-    if reading.vllm < HEAD_DTYPE:
-        reason = "unsloth refuses to start: an fp32 lm_head needs vLLM 0.26 or later"
-        draft.lose(_HEAD, node, Loss.NOT_PASSED, reason)
-        return
-    note = f"{_HEAD}, set before unsloth is imported"
-    dtype = Dtype.FLOAT32 if on is True else on
-    draft.trains(TrainerFacts(rollout_head_dtype=dtype, head_dtype=dtype), note, node)
-    if on is True:
-        draft.engine.by_code("hf_overrides", {"head_dtype": "float32"}, note)

@@ -109,7 +109,7 @@ def _filled(reading: Reading) -> Draft:
     """Fill the draft with everything that the dialect says."""
     dialect, draft = reading.spec.declared, reading.draft
     take_span(reading)
-    draft.version_guards = version_guards(reading.source, reading.code.checkout, reading.vllm)
+    draft.version_guards = version_guards(reading.source, reading.code.checkout, reading.vllm, reading.spec.markers)
     for kind in [name for name in dialect if name in _SECTIONS]:
         losses = len(draft.lost)
         for name, entry in dialect[kind].items():

@@ -42,12 +42,13 @@ def test_what_depends_on_anything_else_is_passed_by(text: str) -> None:
     assert stopping(text, "0.18.1") == []
 
 
-def test_a_function_counts_in_the_program_and_not_in_a_copy(tmp_path: Path) -> None:
+def test_a_function_counts_in_the_program_and_where_a_copy_builds_the_engine(tmp_path: Path) -> None:
     text = "def check():\n  assert version('vllm') < '0.11'\ndef of(vllm_version):\n  assert vllm_version < '0.11'\n"
     (tmp_path / "roll").mkdir()
     (tmp_path / "roll" / "of_a_feature.py").write_text(text)
     (tmp_path / "roll" / "__init__.py").write_text("import vllm\n" + text.splitlines()[1].strip() + "\n")
     copy = Checkout(str(tmp_path), "roll", (str(tmp_path),))
     assert stopping(text, "0.18.1") == [2]
-    found = version_guards(source_of("a: 1\n", "a.yaml"), copy, Version("0.18.1"))
-    assert [(Path(guard.place.path).name, guard.place.line) for guard in found] == [("__init__.py", 2)]
+    (tmp_path / "roll" / "engine.py").write_text(text)
+    found = version_guards(source_of("a: 1\n", "a.yaml"), copy, Version("0.18.1"), {"roll/engine.py"})
+    assert [(Path(one.place.path).name, one.place.line) for one in found] == [("__init__.py", 2), ("engine.py", 2)]

@@ -10,7 +10,7 @@ function has them unconditionally. Nothing else of a program is interpreted: wha
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -40,18 +40,26 @@ class _NoGuardError(Exception):
     """An expression that is no comparison of vLLM's version."""
 
 
-def version_guards(source: Source, copy: Checkout | None, vllm: Version) -> tuple[VersionGuard, ...]:
-    """Return the lines of a program, and of the copy around it, that stop under a release of vLLM."""
+def version_guards(
+    source: Source, copy: Checkout | None, vllm: Version, files: Collection[str] = ()
+) -> tuple[VersionGuard, ...]:
+    """Return the lines of a program, and of the copy around it, that stop under a release of vLLM.
+
+    files: those of the copy that build the engine, whose functions run. Nothing shows that another one's do.
+    """
     program = _guards(source.path, source.text, str(vllm)) if source.suffix == ".py" else ()
-    # Nothing shows that a function of a copy runs; the user's own program has it to run.
-    return (*(guard for guard, _ in program), *(_of_a_copy(copy, str(vllm)) if copy is not None else ()))
+    of_copy = _of_a_copy(copy, str(vllm), frozenset(files)) if copy is not None else ()
+    return tuple(dict.fromkeys((*(guard for guard, _ in program), *of_copy)))
 
 
 @lru_cache(maxsize=16)
-def _of_a_copy(copy: Checkout, vllm: str) -> tuple[VersionGuard, ...]:
-    files = sorted(Path(copy.root, copy.package).rglob("*.py"))
-    texts = ((shown(str(path)), read_inside(path, copy.trees) or "") for path in files)
-    return tuple(guard for path, text in texts for guard, when_imported in _guards(path, text, vllm) if when_imported)
+def _of_a_copy(copy: Checkout, vllm: str, engine: frozenset[str]) -> tuple[VersionGuard, ...]:
+    found: list[VersionGuard] = []
+    for path in sorted(Path(copy.root, copy.package).rglob("*.py")):
+        runs = str(path.relative_to(copy.root)) in engine
+        guards = _guards(shown(str(path)), read_inside(path, copy.trees) or "", vllm)
+        found += [guard for guard, when_imported in guards if runs or when_imported]
+    return tuple(found)
 
 
 def _guards(path: str, text: str, vllm: str) -> tuple[tuple[VersionGuard, bool], ...]:

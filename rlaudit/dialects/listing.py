@@ -1,15 +1,16 @@
 """The framework's own switches, further engines, and what was not seen of a config."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 
-from rlaudit.configs.draft import Draft, known, leaves
+from rlaudit.configs.draft import known, leaves
 from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.reading import Reading
 
 # Keys that name the engine of a reward model, a judge or a teacher.
 _NAMES_AN_ENGINE = ("strategy_name", "name", "backend", "generation_backend")
-# Three of these together are an engine's.
+# Arguments of an engine: three of them together are one's.
+_SIGNS_OF_AN_ENGINE = 3
 _SIGNS = {
     "gpu_memory_utilization", "tensor_parallel_size", "tensor_model_parallel_size", "enforce_eager", "max_model_len",
     "strategy_config", "vllm_cfg", "vllm_serve_kwargs",
@@ -33,7 +34,8 @@ def list_rest(reading: Reading) -> None:
             section, _from_the_root(reading, dialect["rest"]), lambda path: checkout is not None and checkout.has(path)
         )
     if "other engines" in dialect and reading.holds(dialect["other engines"].get("if")) is True:
-        take_second_engines(draft, reading.tree.root, *dialect["other engines"]["besides"])
+        engines = second_engines(reading.tree.root, dialect["other engines"]["besides"])
+        draft.not_seen += [f"{path}: another engine, as of a judge or a teacher; it is not judged" for path in engines]
     for entry in dialect.get("not seen", ()):
         if reading.holds(entry["if"]) is True:
             draft.not_seen.append(entry["say"])
@@ -74,30 +76,16 @@ def _unread_words(reading: Reading) -> tuple[str, ...]:
     return hydra_dotlist.untold(reading.tree.command)
 
 
-def take_second_engines(draft: Draft, root: Node, *judged: str) -> None:
-    """List the further engines of a config. judged: the dotted paths of the engine that is judged."""
-    for path, node in _engines(root, "", judged, 0):
-        draft.list_options(node, *(key for key, _ in node.items()))
-        for key in dict(node.items()):
-            for name in [option for option in draft.options if option == key or option.startswith(f"{key}.")]:
-                draft.options[f"{path}.{name}"] = draft.options.pop(name)
-        draft.not_seen.append(
-            f"{path}: another engine, as of a judge or a teacher; its settings are listed, not judged"
-        )
-
-
-def _engines(node: Node, path: str, judged: tuple[str, ...], depth: int) -> Iterator[tuple[str, Node]]:
+def second_engines(node: Node, judged: Collection[str], path: str = "", depth: int = 0) -> Iterator[str]:
+    """Yield the paths of further engines, as of a judge or a teacher. judged: those of the engine that is judged."""
     for key, child in node.items():
         below = f"{path}.{key}" if path else key
         if below in judged or not isinstance(child.value, dict) or depth > _DEEPEST:
             continue
-        if _is_engine(child):
-            yield below, child
+        is_named = child.get("vllm_serve_kwargs") is not None or any(
+            known(child.get(name)) == "vllm" for name in _NAMES_AN_ENGINE
+        )
+        if sum(child.get(sign) is not None for sign in _SIGNS) >= (1 if is_named else _SIGNS_OF_AN_ENGINE):
+            yield below
         else:
-            yield from _engines(child, below, judged, depth + 1)
-
-
-def _is_engine(node: Node) -> bool:
-    is_named = any(known(node.get(key)) == "vllm" for key in _NAMES_AN_ENGINE)
-    signs = sum(node.get(key) is not None for key in _SIGNS)
-    return signs >= 1 if is_named or node.get("vllm_serve_kwargs") is not None else signs >= 3
+            yield from second_engines(child, judged, below, depth + 1)

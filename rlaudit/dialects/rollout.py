@@ -66,7 +66,9 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if reading.trainer:
         config = _of_another(config, reading.trainer, set(config.trainer))
         return replace(config, engine=Elsewhere(f"{reading.trainer} decides it"))
-    if backend in {None, MANDATORY, _VLLM}:
+    own = {None, MANDATORY, dialect.get("backend", {}).get("default")}
+    # `vllm:d4p1t2` names sizes.
+    if backend in own or not str(backend).removeprefix(_VLLM)[:1].isidentifier():
         return config
     return _of_another(config, f"{backend}, a backend that is not {spec.title}'s own", _OF_THE_WORKER)
 

@@ -10,17 +10,14 @@
     package: {folder: skyrl, names: [skyrl], repositories: [NovaSky-AI/SkyRL]}
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
-    kinds: {rloo: normalize_advantages is set}     # the word for a config whose program or class tells none
-    rollouts if: use_vllm                                                   # else the config is none
+    kinds: {rloo: normalize_advantages is set}     # `call` for a config whose program or class tells none
+    rollouts if: use_vllm                          # else the config is none
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
-    release: {...}                                                          # what tells the release (`span.py`)
-    shown at: inference | orchestrator     # where a config stands that is more than its layout's root
-    backend: {key: "@backend", default: vllm}      # read if it begins with vllm; only what is written if it says more
-    engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`)
-    sampling: {PARAMETER: CLAUSES, ...}
-    environment: {VARIABLE: CLAUSES, ...}
-    trainer: {FACT: CLAUSES, ...}          # what the trainer does with the logprobs
-    objective: {OPTION: CLAUSES, ...}      # options that decide the objective, with the framework's defaults
+    release: {...}                                 # what tells the release (`span.py`)
+    shown at: inference | orchestrator             # where a config stands that is more than its layout's root
+    backend: {key: "@backend", default: vllm}      # read if it begins with vllm; neither this nor the default: of a fork
+    engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`);
+                                           # `sampling`, `environment`, `trainer` (facts), `objective` (options) likewise
     lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
       # or {others of: "@vllm_cfg", but: [...]}: keys of a mapping that nothing here names; `arguments: true`: of vLLM's
     guarded: {because: ...}                # arguments are passed only to a vLLM that has them
@@ -32,11 +29,9 @@
     not seen: [{if: ..., say: ...}]
     write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)
 
-`extends: verl` takes another dialect's entries, section by section, and replaces those that it has itself; an entry
-that is null is taken out. The lines before the first blank one are the head: nothing else of a dialect is read for
-files that have none of its marks.
-
-A framework of several programs may have a file for each of the others, `NAME.PROGRAM.yaml`.
+`extends: verl` takes another dialect's entries, section by section, and replaces those that it has itself; a null takes
+an entry out. The lines before the first blank one are the head, all that is read for files without its marks. Another
+program of the framework has a file of its own, `NAME.PROGRAM.yaml`.
 """
 
 import re

@@ -27,11 +27,10 @@ reward_model:
 """
 
 
-def test_a_judge_of_roll_is_named_with_its_settings_and_is_not_the_rollout_engine():
+def test_a_judge_of_roll_is_named_and_is_not_the_rollout_engine():
     (config,) = declared()["roll"].read(Source("run.yaml", ROLL), Version("0.18.1"))
     path = "rewards.llm_judge.strategy_args"
     assert any(sentence.startswith(path) for sentence in config.not_seen)
-    assert config.options[f"{path}.strategy_config.max_model_len"].value == 8000
     assert config.engine["gpu_memory_utilization"].value == 0.8
 
 
@@ -40,7 +39,6 @@ def test_a_reward_model_of_verl_counts_where_it_is_on(enabled):
     text = VERL.replace("ENABLED", str(enabled).lower())
     (config,) = declared()["verl"].read(Source("run.yaml", text), Version("0.18.1"))
     assert any(sentence.startswith("reward_model.rollout") for sentence in config.not_seen) is enabled
-    assert ("reward_model.rollout.tensor_model_parallel_size" in config.options) is enabled
 
 
 @pytest.mark.parametrize(("precision", "deep", "variable", "lost"), [
@@ -89,7 +87,7 @@ distillation:
   teacher_models: {one: {inference: {name: vllm, gpu_memory_utilization: 0.6}}}
 """
     (config,) = declared()["verl"].read(Source("run.yaml", text), Version("0.18.1"))
-    assert config.options["distillation.teacher_models.one.inference.gpu_memory_utilization"].value == 0.6
+    assert any(sentence.startswith("distillation.teacher_models.one.inference: ") for sentence in config.not_seen)
     text = """
 policy: {generation: {backend: vllm, vllm_cfg: {precision: bfloat16, tensor_parallel_size: 1}}}
 env: {judge: {local_vllm_model: {vllm_serve_kwargs: {tensor_parallel_size: 4}}}}

@@ -175,6 +175,13 @@ class Reading:
             return truth
         return self._held[text]
 
+    def with_null(self, kind: str, clause: Clause) -> Clause:
+        """Return a clause of the engine with what a null means in this dialect, unless the clause defines it."""
+        arrives = self.spec.declared.get("nulls arrive if")
+        if arrives is None or kind != "engine" or "key" not in clause or "null" in clause:
+            return clause
+        return {**clause, "null": "keep" if self.holds(arrives) is True else "nothing"}
+
     def note(self, outcome: Outcome, clause: Clause) -> str:
         """Return why a value arrives: the clause's own words, and the file that decides it."""
         default = f"{self.spec.title}'s default of {clause['key'].lstrip('@')}" if "key" in clause else self.spec.title

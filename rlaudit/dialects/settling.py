@@ -25,7 +25,7 @@ def put(reading: Reading, kind: str, name: str, entry: Clause | list[Clause]) ->
     reason: Unknown | None = None
     for clause in clauses(entry):
         truth = applies(reading, clause)
-        outcome = outcome_of(clause, reading) if truth is not False else None
+        outcome = outcome_of(reading.with_null(kind, clause), reading) if truth is not False else None
         if outcome is None:
             continue
         possible.append((outcome, clause))

@@ -15,13 +15,14 @@
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                 # what tells the release (`span.py`)
     shown at: inference | orchestrator             # where a config stands that is more than its layout's root
-    backend: {key: "@backend", default: vllm}      # read if it begins with vllm; neither this nor the default: of a fork
+    backend: {key: "@backend", default: vllm}      # read if it begins with vllm; a fork's if it is another word
     engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`);
-                                           # `sampling`, `environment`, `trainer` (facts), `objective` (options) likewise
+                                           # likewise `sampling`, `environment`, `trainer` (facts), `objective`
     lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
       # or {others of: "@vllm_cfg", but: [...]}: keys of a mapping that nothing here names; `arguments: true`: of vLLM's
     guarded: {because: ...}                # arguments are passed only to a vLLM that has them
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
+    nulls arrive if: CONDITION             # else a null of the engine's keys is nothing; without it as if not written
     falses: [...]                          # which written falses never arrive (`falses.py`)
     options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
     unknown options: {named: "*vllm*", because: ...}       # so named, and nowhere in the dialect

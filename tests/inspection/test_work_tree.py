@@ -35,10 +35,6 @@ NAMED: dict[str, tuple[str, str]] = {
     "a parent of PipelineRL": ("c.yaml", f"defaults: [../outside/pipeline@_global_, _self_]\n{PIPELINE}"),
     "TRL's --config": ("c.sh", "trl grpo --config ../outside/trl.yaml --use_vllm true --vllm_mode colocate\n"),
     "ms-swift's --config": ("c.sh", "swift rlhf --config OUTSIDE/trl.yaml --rlhf_type grpo --use_vllm true\n"),
-    "a file of prime-rl's command": (
-        "c.sh",
-        "uv run rl --inference @ ../outside/infer.toml --trainer @ t.toml --x 1\n",
-    ),
     "EasyR1's config": ("c.sh", "python3 -m verl.trainer.main config=OUTSIDE/easy.yaml worker.rollout.n=5\n"),
     "a runtime environment": (
         "c.sh",

@@ -4,17 +4,23 @@ The file of a run has the sections inference, orchestrator and trainer; the file
 one of them at its root.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 
 from rlaudit.configs.engine_names import canonical
-from rlaudit.configs.merging import nested
+from rlaudit.configs.merging import merged, nested
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, entries
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 
-_SECTIONS = ("inference", "orchestrator", "trainer")
+# Section -> the words for it in names of files, the longer first.
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "inference": ("inference", "infer"),
+    "orchestrator": ("orchestrator", "orch"),
+    "trainer": ("trainer", "train"),
+}
 _INFERENCE_ONLY = {
     "vllm_extra", "enable_fp32_lm_head", "enable_fp32_router_logits", "use_deep_gemm", "kv_cache_offload",
     "weight_broadcast", "api_server_count",
@@ -23,14 +29,45 @@ _INFERENCE_ONLY = {
 
 def trees(source: Source, spec: Spec) -> Iterator[Tree]:
     """Find the run that a TOML file sets up."""
-    try:
-        root = source.toml
-    except (ValueError, RecursionError):  # kept in source.refusals
-        return
+    root = _toml(source)
     written = _sections(root) if root is not None else None
     if written is not None:
-        arranged = _arranged(written)
-        yield Tree(arranged, arranged)
+        whole, parts, missing = _with_files_beside(source, written)
+        yield Tree(_arranged(whole), _arranged(written), parts=parts, missing=missing)
+
+
+def _toml(source: Source) -> Node | None:
+    try:
+        return source.toml
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return None
+
+
+def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str, ...], tuple[str, ...]]:
+    """Return a file of one section with the files of the others beside it, their paths, and those of unread ones.
+
+    Their names differ only by the word for the section: infer.toml, orch.toml, train.toml.
+    """
+    section, *more = dict(sections.items())
+    stem, parts, missing = PurePath(source.path).stem, list[str](), list[str]()
+    word = next((word for word in _SECTIONS.get(section, ()) if word in stem), None)
+    names = [(other, name) for other in _SECTIONS if other != section for name in _SECTIONS[other]]
+    for other, name in names if word is not None and not more else ():
+        beside = source.neighbour(f"{stem.replace(word, name)}.toml")
+        if beside is not None and beside.outside:
+            missing.append(PurePath(beside.path).name)
+        elif beside is not None and (root := _toml(beside)) is not None and _is_file_of(other, root):
+            sections = merged(nested((other,), root), sections)
+            parts.append(beside.path)
+    return sections, tuple(parts), tuple(missing)
+
+
+def _is_file_of(section: str, root: Node) -> bool:
+    """Return whether a file may be of one section: an orchestrator's shows that it is one."""
+    found = _sections(root)
+    if found is not None:
+        return found is not root and found.get(section) is not None
+    return section != "orchestrator" and not any(name in _SECTIONS for name, _ in root.items())
 
 
 def _sections(root: Node) -> Node | None:

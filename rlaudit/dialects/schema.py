@@ -66,7 +66,7 @@ def faults(path: Path, *, has_hooks: bool = True) -> list[str]:
 
 def _schema() -> dict[str, Any]:
     """Return the schema, with the values that each trainer fact can have."""
-    schema = _closed(yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=_LOADER))
+    schema: dict[str, Any] = _closed(yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=_LOADER))
     facts = {name: _clauses_giving(kind) for name, kind in fact_types().items()}
     schema["properties"]["trainer"]["allOf"] = [{"properties": facts}]
     return schema

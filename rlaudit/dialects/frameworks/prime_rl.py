@@ -50,9 +50,9 @@ def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str,
     """
     section, *more = dict(sections.items())
     stem, parts, missing = PurePath(source.path).stem, list[str](), list[str]()
-    word = next((word for word in _SECTIONS.get(section, ()) if word in stem), None)
+    word = next((word for word in _SECTIONS.get(section, ()) if word in stem), "")
     names = [(other, name) for other in _SECTIONS if other != section for name in _SECTIONS[other]]
-    for other, name in names if word is not None and not more else ():
+    for other, name in names if word and not more else ():
         beside = source.neighbour(f"{stem.replace(word, name)}.toml")
         if beside is not None and beside.outside:
             missing.append(PurePath(beside.path).name)

@@ -31,7 +31,7 @@ def list_rest(reading: Reading) -> None:
         checkout = reading.code.checkout
         section = reading.node(dialect["rest"])
         draft.list_rest(
-            section, _from_the_root(reading, dialect["rest"]), lambda path: checkout is not None and checkout.has(path)
+            section, reading.from_the_root(dialect["rest"]), lambda path: checkout is not None and checkout.has(path)
         )
     if "other engines" in dialect and reading.holds(dialect["other engines"].get("if")) is True:
         engines = second_engines(reading.tree.root, dialect["other engines"]["besides"])
@@ -60,11 +60,6 @@ def _name_unknown(reading: Reading) -> None:
     unknown = [name for name in names if name not in reading.spec.words and name not in reading.draft.options]
     if unknown:
         reading.draft.not_seen.append(f"{', '.join(unknown)}: {entry['because']}")
-
-
-def _from_the_root(reading: Reading, path: str) -> str:
-    """Return a path from the file's root."""
-    return ".".join(part for part in (reading.layout.root, path[1:]) if part) if path.startswith("@") else path
 
 
 def _unread_words(reading: Reading) -> tuple[str, ...]:

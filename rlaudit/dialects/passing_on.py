@@ -34,8 +34,7 @@ def pass_on(reading: Reading, kind: str, entry: Clause | list[Clause]) -> None:
         elif kind == "sampling" or key in catalogue.engine or "unknown key" not in clause:
             settings.by_file(key, node, note=clause.get("because", ""))
         elif "front end" in clause and (key in catalogue.frontend or key in clause["front end"]):
-            where = clause["key"].lstrip("@")
-            where = reading.layout.renames.get(where, where)
+            where = reading.from_the_root(clause["key"])
             reading.draft.not_seen.append(f"{where}.{key}: of the HTTP endpoint, no argument of the engine")
         else:
             reason = f"vLLM {reading.vllm} has no argument {key}; {clause['unknown key']}"

@@ -125,6 +125,12 @@ class Reading:
         key = path[1:]
         return node_at(self.section, self.layout.renames.get(key, key)) if key else self.section
 
+    def from_the_root(self, path: str) -> str:
+        """Return a dotted path from the file's root."""
+        if not path.startswith("@"):
+            return path
+        return ".".join(part for part in (self.layout.root, self.layout.renames.get(path[1:], path[1:])) if part)
+
     def is_written(self, reference: str) -> bool:
         """Return whether the config has a key."""
         return self.node(reference) is not None

@@ -88,11 +88,11 @@ class _Homes:
         if name in self._keys:
             key, checkout = self._keys[name], self._reading.code.checkout
             is_read = checkout is None or checkout.says(rf"\b{re.escape(key.rpartition('.')[2])}\b")
-            return (self._path(str(self._of_the_layout("fields"))), key, value) if is_read else None
+            return (self._reading.from_the_root(str(self._of_the_layout("fields"))), key, value) if is_read else None
         once = "given once" in entry and self._reading.holds(entry["given once"]) is not False
         if entry.get("others") is None or (once and self._is_given(name)):
             return None
-        return self._path(entry["others"]), name, value
+        return self._reading.from_the_root(entry["others"]), name, value
 
     def _is_given(self, name: str) -> bool:
         """Return whether the framework's code may give the engine an argument by itself."""
@@ -102,14 +102,6 @@ class _Homes:
     def _of_the_layout(self, name: str) -> str | None:
         entry: Any = self._entry.get(name)
         return entry.get(self._reading.layout.name) if isinstance(entry, dict) else entry
-
-    def _path(self, path: str) -> str:
-        """Return a path from the file's root."""
-        layout = self._reading.layout
-        if not path.startswith("@"):
-            return path
-        key = layout.renames.get(path[1:], path[1:])
-        return ".".join(part for part in (layout.root, key) if part)
 
     def write(self, name: str, value: Any) -> tuple[Edit, ...] | None:
         """Write into a mapping of a YAML, TOML or Python file."""

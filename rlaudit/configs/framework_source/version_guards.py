@@ -54,12 +54,12 @@ def version_guards(
 
 @lru_cache(maxsize=16)
 def _of_a_copy(copy: Checkout, vllm: str, engine: frozenset[str]) -> tuple[VersionGuard, ...]:
-    found: list[VersionGuard] = []
+    stopping: list[VersionGuard] = []
     for path in sorted(Path(copy.root, copy.package).rglob("*.py")):
         runs = str(path.relative_to(copy.root)) in engine
         guards = _guards(shown(str(path)), read_inside(path, copy.trees) or "", vllm)
-        found += [guard for guard, when_imported in guards if runs or when_imported]
-    return tuple(found)
+        stopping += [guard for guard, when_imported in guards if runs or when_imported]
+    return tuple(stopping)
 
 
 def _guards(path: str, text: str, vllm: str) -> tuple[tuple[VersionGuard, bool], ...]:
@@ -71,16 +71,16 @@ def _guards(path: str, text: str, vllm: str) -> tuple[tuple[VersionGuard, bool],
     except UnreadableText:
         return ()
     names: dict[str, Any] = {}
-    found = [(guard, True) for guard in _stopping(module.body, names, vllm)]
+    stops = [(guard, True) for guard in _stopping(module.body, names, vllm)]
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             arguments = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
             known = {name: value for name, value in names.items() if name not in arguments}
-            found += [(guard, False) for guard in _stopping(node.body, known, vllm)]
+            stops += [(guard, False) for guard in _stopping(node.body, known, vllm)]
     lines = text.splitlines()
     return tuple(
         (VersionGuard(Place(path, node.lineno, node.col_offset + 1, ""), lines[node.lineno - 1].strip()), imported)
-        for node, imported in found
+        for node, imported in stops
     )
 
 

@@ -64,9 +64,9 @@ def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str,
 
 def _is_file_of(section: str, root: Node) -> bool:
     """Return whether a file may be of one section: an orchestrator's shows that it is one."""
-    found = _sections(root)
-    if found is not None:
-        return found is not root and found.get(section) is not None
+    sections = _sections(root)
+    if sections is not None:
+        return sections is not root and sections.get(section) is not None
     return section != "orchestrator" and not any(name in _SECTIONS for name, _ in root.items())
 
 

@@ -42,11 +42,9 @@ OBJECTS = (
     "vllm.sequence:SequenceData",
     "vllm.sequence:Logprob",
     "vllm.logprobs:Logprob",
-    "vllm.sequence:ExecuteModelRequest",
-    "vllm.sequence:SequenceGroupMetadata",
 )
 # Which of the recorder's files read them.
-READERS = (RECORDER, *(RECORDER.with_name(f"rlaudit_{name}.py") for name in ("v0", "ring", "weights")))
+READERS = (RECORDER, *(RECORDER.with_name(f"rlaudit_{name}.py") for name in ("v0", "weights")))
 ANY_NAME, BY_NAME, DEFAULT = "**", "*", "="
 _Releases = dict[Version, Mapping[str, Iterable[str]]]
 

@@ -195,10 +195,9 @@ def _about_recording() -> str:
     from rlaudit.recorder.hook_points import where_recorded
     from rlaudit.recorder.trainer_functions import known_functions
 
-    # They are parsed and not imported, as they are made to run inside a training.
-    files = (RECORDER, RECORDER.with_name("rlaudit_ring.py"))
-    docstrings = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "" for file in files)
-    return "\n\n".join((*docstrings, where_recorded(), known_functions()))
+    # It is parsed and not imported, as it is made to run inside a training.
+    documented = ast.get_docstring(ast.parse(RECORDER.read_text(encoding="utf-8"))) or ""
+    return "\n\n".join((documented, where_recorded(), known_functions()))
 
 
 def _about_dialects() -> str:

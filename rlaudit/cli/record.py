@@ -29,8 +29,6 @@ from rlaudit.secrets import learn_text
 _FOLDER = "recorder"
 _RECORDINGS = "recordings"
 _NO_ENGINE = 3
-# Some 2,000 steps of 512 bytes; the ring of a worker is an eighth of it.
-_LEAST_RING = 10**6
 _UNITS = {
     **{"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12},
     **{"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40},
@@ -86,14 +84,6 @@ def record(
             "elsewhere. `rlaudit compare` still works, `--score` does not.",
         ),
     ] = False,
-    ring: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE",
-            help="Crash buffer (not counted in --limit): a file with the last steps of all requests, removed at an "
-            "orderly end. 0: none.",
-        ),
-    ] = "16MB",
     export: Annotated[
         Path | None,
         typer.Option(
@@ -122,7 +112,6 @@ def record(
         logprobs,
         tuple(_function(name) for name in trainer_function or ()),
         redact,
-        ring=_ring(ring),
     )
     if export is not None:
         if command:
@@ -181,7 +170,7 @@ def _close(out: Path, code: int, onlooker: Onlooker) -> int:
     unreached = onlooker.unreached(recorded)
     for process in unreached:
         learn_text(" ".join(process.words))
-    for sentence in closing(out, recording, unreached, onlooker.alive(recorded), code):
+    for sentence in closing(out, recording, unreached, onlooker.alive(recorded)):
         say(sentence)
     if code == 0 and not has_engine(recording):
         say(
@@ -288,19 +277,12 @@ def _one_in(share: str) -> int:
     return 1 if match is None else int(match[1])
 
 
-def _bytes(size: str, option: str = "--limit") -> int:
+def _bytes(size: str) -> int:
     match = _SIZE.fullmatch(size.strip())
     count = int(float(match[1]) * _UNITS[(match[2] or "").lower()]) if match else 0
     if count < 1:
-        raise UsageError(f"{option} {size!r} is no size", "write 2GB, 500MB or 1GiB")
+        raise UsageError(f"--limit {size!r} is no size", "write 2GB, 500MB or 1GiB")
     return count
-
-
-def _ring(size: str) -> int:
-    ring = 0 if size.strip() == "0" else _bytes(size, "--ring")
-    if 0 < ring < _LEAST_RING:
-        raise UsageError(f"--ring {size} holds hardly a step", "write 1MB or more, or 0 for none")
-    return ring
 
 
 def _function(name: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import taken_at_default
@@ -27,9 +27,6 @@ from rlaudit.settings.rollout_config import (
 )
 from rlaudit.settings.trainer_facts import TrainerFacts
 from rlaudit.unknown import Unknown
-
-if TYPE_CHECKING:
-    from rlaudit.settings.shown_step import ShownStep
 
 MANDATORY = "???"
 # A null that is not written itself: it comes from an OmegaConf reference to another key, or from a program's option.
@@ -73,7 +70,6 @@ class Draft:
     lost: list[Lost] = field(default_factory=list)
     not_seen: list[str] = field(default_factory=list)
     recorded: tuple[str, ...] = ()
-    last_steps: tuple["ShownStep", ...] = ()
     checkpoint: Mapping[str, Any] | None = None
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)

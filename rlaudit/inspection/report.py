@@ -162,7 +162,6 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Conf
             if isinstance(default, TakenDefault)
         ],
         recorded=list(audit.config.recorded),
-        last_steps=audit.config.last_steps,
     )
 
 

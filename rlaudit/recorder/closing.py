@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from rlaudit.recorder.deaths import death_sentences
 from rlaudit.recorder.engine_processes import parent_server
 from rlaudit.recorder.recorded_process import Process
 from rlaudit.recorder.recording import ENDING, Recording
@@ -36,19 +35,16 @@ def closing(
     recording: Recording | None,
     unreached: Collection[Unreached],
     still_running: Collection[int],
-    code: int = 0,
 ) -> Iterator[str]:
     """Yield sentences on what was recorded, what is missing, which processes were not reached, and what to do next.
 
-    recording: None if nothing was recorded. still_running: recorded processes that the command left behind. code:
-    of the command's exit.
+    recording: None if nothing was recorded. still_running: recorded processes that the command left behind.
     """
     if recording is None:
         yield f"nothing was recorded in {out}"
     else:
         yield f"recorded in {out}: {_counts(recording)}"
         yield from _missing(recording)
-        yield from death_sentences(recording, recording.processes, still_running, code)
     if still_running:
         pids = ", ".join(str(pid) for pid in list(still_running)[:_NAMED])
         yield f"the recording may grow: {_number(len(still_running), 'process', 'processes')} still running ({pids})"

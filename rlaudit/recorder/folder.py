@@ -44,8 +44,6 @@ class Settings:
     trainer_functions: tuple[str, ...] = ()
     # Whether token ids, text and names are hashed under the user's key as they are written.
     redact: bool = False
-    # Bytes of the ring with the last steps of all requests, of a process that takes some; 0: none.
-    ring: int = 16 * 10**6
 
 
 def place_folder(wanted: Path, settings: Settings, environment: Mapping[str, str]) -> Path:

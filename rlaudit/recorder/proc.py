@@ -1,6 +1,5 @@
 """What Linux says of a running process: proc(5). A process that has ended, or is another user's, says nothing."""
 
-import contextlib
 import os
 from pathlib import Path
 
@@ -26,16 +25,6 @@ def environment_of(pid: int) -> dict[str, str] | None:
         return None
     pairs = (os.fsdecode(entry).partition("=") for entry in entries)
     return {name: value for name, _, value in pairs}
-
-
-def open_files(pid: int) -> list[str]:
-    """Return the paths of the files that a process holds open."""
-    paths = []
-    with contextlib.suppress(OSError):  # it is another user's, or ends
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):  # it was closed meanwhile
-                paths.append(str(link.readlink()))
-    return paths
 
 
 def parent_of(pid: int) -> int | None:

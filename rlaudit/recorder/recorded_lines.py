@@ -140,17 +140,15 @@ _FORMAT: Mapping[str, Any] = yaml.load(
     Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 )
 FIELDS = _fields(_FORMAT["lines"])
-# The lines of a ring are checked alike.
-RING_FIELDS = _fields(_FORMAT["ring"])
 
 
-def checked(record: dict[str, Any], line: int, damage: Damage, fields: Fields = FIELDS) -> dict[str, Any] | None:
+def checked(record: dict[str, Any], line: int, damage: Damage) -> dict[str, Any] | None:
     """Return the record with every field of its kind valid; None if it cannot be used.
 
     An invalid field is replaced and named. An unknown kind is named.
     """
     kind = record.get("kind")
-    shape = fields.get(kind) if isinstance(kind, str) else None
+    shape = FIELDS.get(kind) if isinstance(kind, str) else None
     if shape is None:
         damage.add(f"a record of the unknown kind {str(kind)[:40]!r} is left out", line)
         return None

@@ -135,15 +135,6 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Child:
-    """A process that this one had started, when it failed. code: of its exit; negative: the signal that ended it."""
-
-    pid: int
-    name: str | None
-    code: int
-
-
-@dataclass(frozen=True)
 class Failed:
     """Something of the recorder's own that went wrong."""
 
@@ -194,7 +185,6 @@ class Process:
     loads: tuple[Load, ...]
     tensors: Mapping[int, TensorSet]
     totals: Totals | None
-    children: tuple[Child, ...]
     failed: tuple[Failed, ...]
     dropped: tuple[Dropped, ...]
     records: Mapping[str, int]
@@ -264,7 +254,6 @@ _LISTED: Mapping[str, type] = {
     "engine": Engine,
     "worker": Worker,
     "model": Model,
-    "child": Child,
     "failed": Failed,
     "dropped": Dropped,
 }
@@ -328,7 +317,6 @@ class _Reader:
             loads=tuple(self._loads()),
             tensors=self.tensors,
             totals=self.totals,
-            children=self.listed["child"],
             failed=self.listed["failed"],
             dropped=self.listed["dropped"],
             records=dict(self.records),

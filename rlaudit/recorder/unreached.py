@@ -2,8 +2,7 @@
 
 A process is not reached if its Python leaves PYTHONPATH out (-I, -E) or runs no sitecustomize (-S), if its environment
 has lost one of the recorder's two variables, or if the processes that it starts run elsewhere (in a container, on
-another host). A process whose command line names vLLM, and which has written nothing, is named as well, and so is a
-worker of a Ray node that ran before the command (`earlier_ray.py`).
+another host). A process whose command line names vLLM, and which has written nothing, is named as well.
 Not seen: a process that lives for less than a second, and one whose parent ended before it was first seen.
 Linux: proc(5).
 """
@@ -14,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rlaudit.recorder.earlier_ray import EarlierRay
 from rlaudit.recorder.proc import command_line, environment_of, parent_of, words_of
 
 _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
@@ -51,7 +49,6 @@ class Onlooker:
     _others: set[int] = field(default_factory=set)
     _unreached: dict[int, Unreached] = field(default_factory=dict)
     _names_vllm: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    _ray: EarlierRay = field(default_factory=EarlierRay)
 
     def look(self, root: int) -> None:
         """Look at the process `root` and all below it.
@@ -63,24 +60,16 @@ class Onlooker:
         self._lines = {pid: seen for pid, seen in self._lines.items() if pid in numbers}
         self._lines.setdefault(root, (b"", 0))
         parents = {pid: parent_of(pid) for pid in numbers - self._others - self._lines.keys()}
-        others: dict[int, int | None] = {}
-        for pid, parent in parents.items():
+        for pid in parents:
             above: int | None = pid
             while above in parents:
                 above = parents[above]
             if above in self._lines:
                 self._lines[pid] = (b"", 0)
             else:
-                others[pid] = parent
-        self._others |= others.keys()
-        self._ray.place(others)
+                self._others.add(pid)
         for pid in list(self._lines):
             self._look_at(pid)
-        for pid, title, environment in self._ray.workers(self._lines):
-            lacks = _lacks(environment, self.folder)
-            if lacks is not None:
-                why = f"its raylet ran before the command, and {lacks}: pass both variables on in ray.init(runtime_env)"
-                self._unreached.setdefault(pid, Unreached(pid, (title,), why))
 
     def unreached(self, recorded: Collection[int]) -> list[Unreached]:
         """Return the processes that are not recorded, in the order in which they were seen.

@@ -9,16 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.settings.place import Edit, Place
 from rlaudit.settings.trainer_facts import OF_UPDATES, TrainerFacts
 from rlaudit.unknown import Unknown
-
-if TYPE_CHECKING:
-    from rlaudit.settings.shown_step import ShownStep
 
 # Every dialect names the model in a place of its own; vLLM's default model is no choice of a user.
 NAMED_BY_EVERY_DIALECT = ("model", "tokenizer", "served_model_name")
@@ -181,7 +178,6 @@ class RolloutConfig:
     # What a recording shows of its run, in sentences.
     recorded: tuple[str, ...] = ()
     # Of recorded processes that did not end in order.
-    last_steps: tuple["ShownStep", ...] = ()
     # The model's config.json as a recorded run loaded it.
     checkpoint: Mapping[str, Any] | None = None
     # The other files that were read with this one.

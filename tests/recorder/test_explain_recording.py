@@ -10,8 +10,7 @@ from rlaudit.recorder.trainer_functions import known_functions
 
 def test_explain_prints_what_the_recorder_says_of_its_files_and_since_when_it_records_what(capsys):
     assert run(["explain", "recording"]) == 0
-    files = (RECORDER, RECORDER.with_name("rlaudit_ring.py"))
-    documented = "\n\n".join(str(ast.get_docstring(ast.parse(file.read_text()))) for file in files)
+    documented = ast.get_docstring(ast.parse(RECORDER.read_text()))
     assert capsys.readouterr().out == f"{documented}\n\n{where_recorded()}\n\n{known_functions()}\n"
 
 

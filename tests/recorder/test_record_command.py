@@ -107,7 +107,7 @@ def test_signals_and_open_files_are_inherited_as_without_rlaudit(tmp_path):
 
 
 def test_what_is_recorded_is_written_for_the_recorder(tmp_path):
-    kept = ["--prompts", "1/4", "--limit", "1.5GiB", "--logprobs", "--ring", "2MB"]
+    kept = ["--prompts", "1/4", "--limit", "1.5GiB", "--logprobs"]
     record(tmp_path, "--into", "out", *kept, "--trainer-function", "mine.losses:logprobs", "--", "true")
     assert json.loads((tmp_path / "out" / "recorder" / "settings.json").read_text()) == {
         "prompts": 4,
@@ -115,7 +115,6 @@ def test_what_is_recorded_is_written_for_the_recorder(tmp_path):
         "logprobs": True,
         "trainer_functions": ["mine.losses:logprobs"],
         "redact": False,
-        "ring": 2_000_000,
     }
 
 

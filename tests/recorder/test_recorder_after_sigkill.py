@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from recorder_folder import Record, Written, numbers, parsed
+from recorder_folder import Record, Written, parsed
 from trainings_with_a_stand_in import place, run, surroundings, words
 
-from rlaudit.recorder.last_steps import last_steps
-from rlaudit.recorder.recorded_process import token_records
 from rlaudit.recorder.recording import open_recording
 
 MOMENTS = 50
@@ -25,10 +23,10 @@ KILLED_ONES = {
 # after so many calls of its functions, in whatever thread.
 PROGRAM = """
 import os, random, signal, sys, threading
-import rlaudit_recorder, rlaudit_ring
+import rlaudit_recorder
 import numpy, training, vllm.llm, vllm.v1.engine.async_llm  # imported once
 
-files = {rlaudit_recorder.__file__, rlaudit_ring.__file__}
+files = {rlaudit_recorder.__file__}
 
 def kill_after(calls):
     left, this = [calls], os.getpid()  # a child has the same profiler
@@ -150,24 +148,3 @@ def test_a_process_that_is_killed_while_it_rests_has_its_counts(tmp_path: Path) 
     assert run(recorded=here, program=RESTS).code == -signal.SIGKILL
     written = here.written()
     assert written.total("requests") == written.total("sequences") == 8
-
-
-def test_a_ring_has_all_the_steps_that_the_file_has(killed: Killed) -> None:
-    """Of whom the file has steps, the ring has them too, and those that were not written yet."""
-    steps = []
-    for folder in killed.folders:
-        if not any(file.stat().st_size for file in folder.glob("*.jsonl")):
-            continue
-        for process in open_recording(folder).processes:
-            kept = last_steps(process)
-            ended = process.totals is not None and process.totals.ended
-            if kept is None:
-                assert ended or not process.records.get("request")
-                continue
-            assert kept.lost == ()
-            written = sum(len(numbers(one["tokens"], "<i4")) for _, one in token_records(process, ("steps",)))
-            # The ring has steps without tokens as well.
-            assert sum(step.tokens > 0 for step in kept.steps) >= written
-            steps.append(len(kept.steps))
-    # Of a front end that lives on when the engine core is killed, requests are in flight.
-    assert len(set(steps)) > 1

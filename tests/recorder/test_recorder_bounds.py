@@ -153,10 +153,8 @@ print(json.dumps(found))
 """
 
 
-# A step writes to the ring: two hundred thousand fill one of this size ten times.
-@pytest.mark.parametrize(("requests", "ring"), [(20_000, 0), (4_000, 4_000_000)])
-def test_a_million_steps_do_not_grow_memory(requests: int, ring: int, tmp_path: Path) -> None:
-    here = place(tmp_path, prompts=64, ring=ring)
+def test_a_million_steps_do_not_grow_memory(tmp_path: Path) -> None:
+    here, requests = place(tmp_path, prompts=64), 20_000
     ended = run(requests, recorded=here, program=LONG)
     assert (ended.code, ended.stderr) == (0, "")
     resident = json.loads(ended.stdout)

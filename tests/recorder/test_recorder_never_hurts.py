@@ -12,7 +12,7 @@ from rlaudit.recorder.shipped import rlaudit_recorder
 
 RECORDER = Path(rlaudit_recorder.__file__)
 SOURCE = RECORDER.read_text()
-V0, WEIGHTS, RING = (RECORDER.with_name(f"rlaudit_{name}.py") for name in ("v0", "weights", "ring"))
+V0, WEIGHTS = (RECORDER.with_name(f"rlaudit_{name}.py") for name in ("v0", "weights"))
 # Those in front of a hooked method and behind it.
 HANDLERS = sorted({one.__name__ for pair in rlaudit_recorder._HANDLERS.values() for one in pair if one is not None})
 CALLS = ["call_begins", "call_ends", "_in_flight"]
@@ -26,9 +26,6 @@ INNER = [
     "_put_totals", "finish", "requested", "_sampling", "_prompt_if_kept", "_plain", "_versions", "_boot", "_cached",
     "_sampled", "_hook_module", "_hook_method", "note_hook", "failed", "error_text", "_after_fork", "drop",
     "_encoded", "find_spec",
-]  # fmt: skip
-OF_A_RING = [
-    "ring_of", "_begun", "_file_system", "__init__", "put", "write", "close", "_died", "ends", "in_flight",
 ]  # fmt: skip
 ARGUMENTS = (1, 3)
 
@@ -86,22 +83,6 @@ def test_a_hook_that_raises_is_named_in_the_recording_and_nowhere_else(
     assert run(*ARGUMENTS, recorded=here, engine=engine) == without(engine)
     first = here.written().of_kind("failed")[0]
     assert f"RuntimeError: sabotage of {function}" in first["error"]
-
-
-@pytest.mark.parametrize(
-    ("engine", "function"),
-    [("V1", one) for one in OF_A_RING],
-)
-def test_a_ring_that_fails_is_given_up_and_nothing_else_is(
-    engine: str, function: str, without: Callable[[str], Ended], tmp_path: Path
-) -> None:
-    here = raising(function, tmp_path, RING)
-    assert run(*ARGUMENTS, recorded=here, engine=engine) == without(engine)
-    written = here.written()
-    said = [record["error"] for record in written.of_kind("failed")]
-    said += [record["why"] for record in written.of_kind("dropped")]
-    assert any(f"sabotage of {function}" in one for one in said)
-    assert len(written.of_kind("sequence")) == len(written.of_kind("request")) == 24
 
 
 @pytest.mark.parametrize("function", INNER)

@@ -3,10 +3,10 @@
     python -m evidence.benchmarks.recorder_cost [--rounds 5] [--engine COMMAND --model FOLDER]
 
 Without an engine: 256 sequences (32 prompts of 512 tokens, 8 samples each) of 256 tokens go through a stand-in of
-OutputProcessor, without the recorder's hooks, with them, and with the ring as well, in turn, in one process. A step is
+OutputProcessor, without the recorder's hooks and with them, in turn, in one process. A step is
 a call of process_outputs with 256 outputs of one token and its logprob. `hooks` is the time inside the call, `all` the
 time of the processor that the whole round took more, requests and the thread that writes included; both a step. `share`
-is `all` of a decode step of 8 ms, which is a fast one for 256 sequences. A worker's ring notes a batch and its return.
+is `all` of a decode step of 8 ms, which is a fast one for 256 sequences.
 With an engine: COMMAND starts an interpreter that holds a vLLM; 256 sequences of 32 tokens are sampled without hooks,
 at 1/16 and at all prompts, in turn.
 """
@@ -94,24 +94,21 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
     rlaudit_recorder.KEPT_GROUPS = rlaudit_recorder.KEPT_BYTES = 0
     hooked = OutputProcessor.add_request, OutputProcessor.process_outputs
     plain = [method.__wrapped__ for method in hooked]
-    inside: dict[str, list[float]] = {"plain": [], "hooks": [], "ring": []}
-    whole: dict[str, list[float]] = {"plain": [], "hooks": [], "ring": []}
+    inside: dict[str, list[float]] = {"plain": [], "hooks": []}
+    whole: dict[str, list[float]] = {"plain": [], "hooks": []}
     process = rlaudit_recorder._process
     rollout(*plain, 0)
     rollout(*hooked, 1)
-    ring = process.ring
-    assert ring, "this folder gets no ring: it is on no local file system"
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number, way in enumerate(list(whole) * rounds):
-        process.ring = ring if way == "ring" else False
         began = time.process_time()
         steps = rollout(*(plain if way == "plain" else hooked), number + 2)
         while process.queued > process.taken:
             time.sleep(0.01)
         whole[way].append((time.process_time() - began) / TOKENS)
         inside[way].append(statistics.median(steps))
-    hooks = {way: min(inside[way]) - min(inside["plain"]) for way in whole}
-    more = {way: min(whole[way]) - min(whole["plain"]) for way in whole}
+    hooks = min(inside["hooks"]) - min(inside["plain"])
+    more = min(whole["hooks"]) - min(whole["plain"])
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
     sys.path.insert(0, str(TESTS))
     import recorder_folder
@@ -119,28 +116,15 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
     written = recorder_folder.read(out / "out")
     size = sum(file.stat().st_size for file in (out / "out").glob("*.jsonl"))
     kept = sum(len(sequence.ids) for sequence in written.sequences())
-    for way, words in (("hooks", "without a ring"), ("ring", "with a ring")):
-        print(
-            f"prompts 1/{prompts} {words}: hooks {hooks[way] * 1e6:.0f} us, all {more[way] * 1e6:.0f} us a step of 256 "
-            f"sequences, share {more[way] / STEP_SECONDS:.2%}, "
-            f"runs {[round((one - two) * 1e6) for one, two in zip(whole[way], whole['plain'], strict=True)]}"
-        )
+    print(
+        f"prompts 1/{prompts}: hooks {hooks * 1e6:.0f} us, all {more * 1e6:.0f} us a step of 256 sequences, "
+        f"share {more / STEP_SECONDS:.2%}, "
+        f"runs {[round((one - two) * 1e6) for one, two in zip(whole['hooks'], whole['plain'], strict=True)]}"
+    )
     print(
         f"  {size / max(kept, 1):.1f} bytes a kept token, {size / ((2 * rounds + 1) * PROMPTS * SAMPLES * TOKENS):.2f} "
-        f"bytes a token; memory +{memory / 1024:.1f} MiB in {rounds} rounds of each; a worker's ring "
-        f"{of_a_worker(ring) * 1e6:.0f} us a step"
+        f"bytes a token; memory +{memory / 1024:.1f} MiB in {rounds} rounds of each"
     )
-
-
-def of_a_worker(ring: Any) -> float:
-    """Return the seconds that a worker's ring takes a step."""
-    taken = []
-    for _ in range(TOKENS):
-        began = time.thread_time()
-        ring.batch(PROMPTS * SAMPLES, PROMPTS * SAMPLES)
-        ring.computed(None)
-        taken.append(time.thread_time() - began)
-    return statistics.median(taken)
 
 
 def in_v0(prompts: int, rounds: int) -> None:
@@ -183,15 +167,8 @@ def in_v0(prompts: int, rounds: int) -> None:
     plain = min(steps(number) for number in range(rounds))
     rlaudit_recorder._HANDLERS["from_seq_group"](Output, "from_seq_group", "from_seq_group")
     steps(rounds)
-    process = rlaudit_recorder._process
-    ring, taken = process.ring, {"without": [], "with": []}
-    for number, way in enumerate(list(taken) * rounds):
-        process.ring = ring if way == "with" else False
-        taken[way].append(steps(rounds + 1 + number))
-    assert process.ring, "the ring was given up"
-    for way, seconds in taken.items():
-        more = (min(seconds) - plain) * 1e6
-        print(f"V0, prompts 1/{prompts} {way} a ring: hooks {more:.0f} us a step of 256 sequences")
+    more = (min(steps(rounds + 1 + number) for number in range(rounds)) - plain) * 1e6
+    print(f"V0, prompts 1/{prompts}: hooks {more:.0f} us a step of 256 sequences")
 
 
 def rollout(add_request: Any, process_outputs: Any, number: int) -> list[float]:

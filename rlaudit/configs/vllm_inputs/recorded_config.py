@@ -13,7 +13,6 @@ from rlaudit.configs.draft import Draft
 from rlaudit.configs.recorded_source import DIALECT_NAME, RecordedSource, release_of
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.vllm_inputs.recorded_facts import recorded_facts, recorded_sentences
-from rlaudit.recorder.deaths import shown_steps
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.settings.place import Place
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
@@ -59,7 +58,6 @@ def _config(source: RecordedSource, recorded: RecordedEngine, vllm: Version) -> 
     for package, version in recorded.process.versions.items():
         draft.options[package] = Setting(package, version, version, Origin.FILE, Place(file, 1, 1, package))
     draft.recorded = tuple(recorded_sentences(recorded, source.recording))
-    draft.last_steps = tuple(shown_steps(recorded.processes))
     draft.checkpoint = _checkpoint(recorded)
     draft.not_seen = list(_not_seen(recorded, source, release))
     draft.bare = recorded.engine.class_name == "AsyncEngineArgs" and not _is_server(recorded.process.argv)

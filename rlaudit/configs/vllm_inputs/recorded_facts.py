@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.recorder.deaths import death_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recorded_weights import never_sent
 from rlaudit.recorder.recording import Recording
@@ -126,7 +125,6 @@ def recorded_sentences(recorded: RecordedEngine, recording: Recording) -> Iterat
             )
     yield from dict.fromkeys(sentence for reading in recorded.weight_readings for sentence in reading.sentences())
     yield from _of_trainer(recording)
-    yield from death_sentences(recording, recorded.processes)
 
 
 def _of_start(recorded: RecordedEngine) -> Iterator[str]:

@@ -10,7 +10,7 @@ import sys
 from _frozen_importlib_external import PathFinder  # importlib's own, without importlib
 from _thread import get_ident
 
-_PARTS = ["rlaudit_" + part for part in "recorder completions ring secrets trainer v0 weights".split()]
+_PARTS = ["rlaudit_" + part for part in "recorder completions secrets trainer v0 weights".split()]
 _LIBRARY = os.path.dirname(os.__file__)
 _PLACES = [_LIBRARY, os.path.join(_LIBRARY, "lib-dynload")]
 

@@ -39,11 +39,8 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
                parameters have; null: unknown)}, rows, begins, lengths (of stretches of the function's rows), ids,
                logprobs: what the trainer's own function made of recorded completions, and around them
     totals     counts since the process began; the last line of this kind holds. `ended` is true at an orderly exit
-    child      pid, name, code: a process that this one had started, if it did not end with 0 (negative: by a signal)
     failed     hook, error: something of the recorder's own went wrong, and the training did not notice
     dropped    what, why: from here on something is not kept
-
-The last steps of all requests, kept or not, lie beside it if the process did not end in order: `rlaudit_ring.py`.
 
 Prompts are kept whole or not at all, so that the samples of one prompt stay together: the first 64, every prompt until
 64 MiB are written, and after that one in `prompts` by the hash of its ids, which keeps the same ones in two runs.
@@ -156,9 +153,8 @@ class _Process:
     """What is known of this process; made anew after a fork, as the parent's file, queue and thread are not ours."""
 
     def __init__(self):
-        # The file, once something is recorded, the queue before it, once the thread runs that empties it, and the ring,
-        # once there is a step; False: it is to have none.
-        self.file = self.queue = self.ring = None
+        # The file, once something is recorded, and the queue before it, once the thread runs that empties it.
+        self.file = self.queue = None
         self.bytes = self.queued = self.taken = self.looked_at = self.failed_writes = self.failures = self.lost = 0
         self.torn = self.full = self.closed = False
         self.few = True
@@ -193,8 +189,8 @@ class _Process:
 
 _process = _Process()
 _hooked = []
-_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": [], "redact": False, "ring": 0}
-_secrets = _weights = _completions = _redaction = _ring = None
+_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": [], "redact": False}
+_secrets = _weights = _completions = _redaction = None
 
 
 # Doors ---------------------------------------------------------------------------------------------------------------
@@ -206,7 +202,7 @@ def register():
     vLLM calls this in each of its processes, as a plug-in; `rlaudit_loading` when what is watched is imported.
     For a process that has lost the variable, the configuration that vLLM gave it says the same.
     """
-    global _secrets, _weights, _completions, _redaction, _ring  # noqa: PLW0603 - the module's own state
+    global _secrets, _weights, _completions, _redaction  # noqa: PLW0603 - the module's own state
     if _secrets is not None:
         return
     try:
@@ -216,7 +212,6 @@ def register():
         if carried is None:
             return
         import rlaudit_completions
-        import rlaudit_ring
         import rlaudit_secrets
         import rlaudit_trainer
         import rlaudit_v0
@@ -234,7 +229,7 @@ def register():
             _redaction = rlaudit_redaction.of_this_process(folder)
         _secrets = rlaudit_secrets
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
-        _weights, _completions, _ring = rlaudit_weights, rlaudit_completions, rlaudit_ring
+        _weights, _completions = rlaudit_weights, rlaudit_completions
         watched = {}
         for target in [target for targets in (*PARTS.values(), FRONT_ENDS) for target in targets]:
             watched.setdefault(target.partition(":")[0], {})[target] = _hook_method
@@ -531,7 +526,7 @@ def is_full(process):
     size = process.bytes + waiting
     if not process.full and size - process.looked_at >= _settings["limit"] // 128:
         process.looked_at = size
-        with os.scandir(os.path.dirname(process.file)) as entries:  # rings have a bound of their own
+        with os.scandir(os.path.dirname(process.file)) as entries:
             sizes = [entry.stat().st_size for entry in entries if entry.name.endswith(".jsonl")]
         process.full = waiting + sum(sizes) >= _settings["limit"]
         if process.full:
@@ -567,8 +562,8 @@ def _end(process):
         return
     for engine, request in [(engine, name) for engine, kept in list(process.kept.items()) for name in list(kept)]:
         quietly("end", finish, process, engine, request, None)
-    for name, close in (("end", close_runs), ("end", put_steps), ("ring", _ring.close)):
-        quietly(name, close, process)
+    for close in (close_runs, put_steps):
+        quietly("end", close, process)
     process.totals["ended"] = True
     quietly("end", _put_totals, process)
     written, began = process.taken, time.monotonic()
@@ -728,7 +723,6 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     by_sampling[str(sampling)] = by_sampling.get(str(sampling), 0) + 1
     process.unseen.setdefault(engine, set()).add(request)
     name = _prompt_if_kept(process, prompt)
-    _ring.ring_of(process)
     if name is None:
         return None
     # A caller's own names; a server's callers may put a key into them.
@@ -826,9 +820,6 @@ def _outputs_begin(call):
         process.totals["tokens"] += tokens
         process.totals["cached"] += cached
     call.noted["ended"] = ended
-    if outputs:
-        seen = {"requests": len(outputs), "tokens": tokens, "cached": cached, "ended": len(ended)}
-        _ring.note(process, "put", "step", stamp, step=step, **seen)
 
 
 def _take_hidden(hidden, engine, outputs):
@@ -847,8 +838,6 @@ def _outputs_end(call, error):
     for request, output in call.noted["ended"]:
         if request not in alive:
             finish(process, engine, request, str(output.finish_reason), output.stop_reason)
-    if stopped:
-        _ring.note(process, "put", "ended")
     for request in stopped:  # a stop string is found by the front end: the engine core's output does not know of it
         finish(process, engine, request, "stop", "a stop string")
     if process.held_tokens > MOST_HELD_TOKENS:
@@ -885,8 +874,6 @@ def _aborts_end(call, error):
     process.thread.aborting = False
     gone = call.noted["before"].difference(call.args[0].request_states)
     process.totals["aborted"] += len(gone)
-    if gone:
-        _ring.note(process, "put", "ended")
     for request in gone:
         process.unseen.get(engine, set()).discard(request)
         finish(process, engine, request, "abort")

@@ -21,7 +21,6 @@ import zlib
 from array import array
 
 import rlaudit_recorder as recorder
-import rlaudit_ring
 
 IDLE_SECONDS = 60.0  # between two readings of weights of which no update is known
 DTYPES = ("torch.float32", "torch.bfloat16", "torch.float16")
@@ -91,7 +90,7 @@ def _device_ends(call, error):
     handlers = dict.fromkeys(recorder.WORKER_METHODS, (recorder.call_begins, recorder.call_ends))
     handlers["sleep"] = (_sleep_begins, recorder.call_ends)
     handlers["wake_up"] = (recorder.call_begins, _wake_ends)
-    handlers["execute_model"] = rlaudit_ring.around_steps(_step_begins)
+    handlers["execute_model"] = (_step_begins, None)
     for name, (before, after) in handlers.items():
         if callable(getattr(type(worker), name, None)):
             recorder.wrap(type(worker), name, "worker." + name, before, after)
@@ -178,7 +177,6 @@ def _note_tensor(process, name, tensor, inside):
         process.load_run = {**begun, "tensors": {}}
         in_flight = totals["requests"] - totals["sequences"] - totals["aborted"] if totals["requests"] else None
         recorder.put("load", load=number, side="begin", inside=inside, names=[name], in_flight=in_flight)
-        rlaudit_ring.note(process, "put", "load")
     process.load_run["tensors"][name] = (str(getattr(tensor, "dtype", None)), tuple(getattr(tensor, "shape", ())))
 
 

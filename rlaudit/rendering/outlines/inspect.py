@@ -30,7 +30,6 @@ from rlaudit.severity import FailFor, Severity
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Config, Finding, Fixes, Inspected, Setting
     from rlaudit.report.report import Report
-    from rlaudit.settings.shown_step import ShownStep
 
 SEVERITIES = tuple(reversed(Severity))
 # In the order in which layers must be judged.
@@ -38,7 +37,6 @@ LAYERS = (*Layer, None)
 # The findings of a move by `so_today`, and those of a config that does not move.
 _SPLIT = {"What the move brings": False, "Today and after the move": True, "": None}
 ACTIONS, LOST = "What to do", "Written, and without effect"
-LAST_STEPS = ["step or batch", "process", "time", "requests", "tokens", "cached", ""]
 OUTCOMES = {
     0: "no finding{counted} at or above {fail_on}",
     1: "a finding{counted} at or above {fail_on}",
@@ -142,8 +140,6 @@ def _config(config: "Config", rows: "Sequence[Setting]", findings: "Sequence[Fin
     grave = {finding.setting for finding in findings if finding.severity != Severity.NOTE}
     seen = config.recorded or ()
     blocks: list[Block] = [Lines(seen, f"Recorded{which}")] if seen else []
-    last_steps = [_last_step(step) for step in config.last_steps or ()]
-    blocks += [Table(LAST_STEPS, last_steps, f"The last steps{which}")] if last_steps else []
     return [*blocks, *settings_blocks(config, rows, grave, which), *_lost(config, findings)]
 
 
@@ -160,12 +156,6 @@ def _lost(config: "Config", findings: "Sequence[Finding]") -> Iterator[Block]:
         yield Lines(in_no_finding, LOST)
     if in_findings:
         yield Folded(f"{LOST} ({len(in_findings)})", Lines(in_findings), kind="settings written without effect")
-
-
-def _last_step(step: "ShownStep") -> list[str]:
-    cached = "-" if step.cached is None else str(step.cached)
-    counts = (str(step.requests), str(step.tokens), cached)
-    return [f"{step.what} {step.number}", str(step.process), step.time, *counts, step.state]
 
 
 def _config_title(config: "Config", several: bool) -> str:

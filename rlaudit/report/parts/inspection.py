@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 from rlaudit.audit.finding import Action
 from rlaudit.inspection.suppression import SuppressionKind
 from rlaudit.layers import Layer
-from rlaudit.settings.shown_step import ShownStep
 from rlaudit.severity import FailFor, Severity
 
 Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model"]
@@ -150,7 +149,6 @@ class Config:
     not_seen: Sequence[str]
     taken_defaults: Sequence[TakenDefault] | None = None
     recorded: Sequence[str] | None = None
-    last_steps: Sequence[ShownStep] | None = None
     called: str | None = None
 
 

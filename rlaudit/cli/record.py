@@ -16,9 +16,17 @@ import typer
 
 from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recorder.folder import Settings, check_python_path, is_folder, place_folder, variables, write_folder
+from rlaudit.recorder.folder import (
+    COPY,
+    Settings,
+    check_python_path,
+    is_folder,
+    place_folder,
+    refuse_redacting,
+    variables,
+    write_folder,
+)
 from rlaudit.recorder.own_programs import path_without
-from rlaudit.recorder.redaction_key import key_variables
 from rlaudit.recorder.run import check_command, run
 from rlaudit.recorder.unreached import Onlooker
 from rlaudit.recorder.writers import is_private, refuse_planted
@@ -76,14 +84,7 @@ def record(
             help="Your function that makes the trainer's logprobs of logits and token ids; repeatable.",
         ),
     ] = None,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact",
-            help="Write hashes in place of token ids, text, names, paths and command lines. The key is kept "
-            "elsewhere. `rlaudit compare` still works, `--score` does not.",
-        ),
-    ] = False,
+    redact: Annotated[bool, typer.Option("--redact", hidden=True)] = False,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -99,6 +100,14 @@ def record(
             "into the folder --into.",
         ),
     ] = False,
+    redacted_copy: Annotated[
+        bool,
+        typer.Option(
+            "--redacted-copy",
+            help="Run nothing: copy a recording into a new folder, both named in the place of COMMAND, to give it "
+            "away. Hashes stand for token ids, text, names and paths. `compare` works on the copy, `--score` does not.",
+        ),
+    ] = False,
 ) -> int:
     """Record what a training asks of vLLM and what it gets.
 
@@ -106,13 +115,14 @@ def record(
     Its exit code is the command's, or 3 if that is 0 and no vLLM engine was recorded.
     `rlaudit explain recording` prints what a recording holds.
     """
+    if redact:
+        raise UsageError(f"--redact is gone: record without it, then run {COPY}")
     settings = Settings(
-        _one_in(prompts),
-        _bytes(limit),
-        logprobs,
-        tuple(_function(name) for name in trainer_function or ()),
-        redact,
+        _one_in(prompts), _bytes(limit), logprobs, tuple(_function(name) for name in trainer_function or ())
     )
+    if redacted_copy:
+        return _redacted_copy(command or [])
+    refuse_redacting(export or (into / _FOLDER if into is not None else None), os.environ)
     if export is not None:
         if command:
             raise UsageError("--export writes a folder and runs no command", "leave out one of the two")
@@ -138,19 +148,16 @@ def _pass_over_own_programs(word: str) -> None:
 
 
 def _record(command: list[str], out: Path, settings: Settings) -> int:
-    # Not in a redacted recording: the settings name the user's functions.
-    folder = out.with_name(f"{out.name}.{_FOLDER}") if settings.redact else out / _FOLDER
-    key = key_variables() if settings.redact else {}
-    wanted, folder = folder, place_folder(folder, settings, os.environ)
-    redacted = ", redacted: what stays, logprobs among it, is said by `rlaudit explain recording`"
-    say(f"recording into {out}{redacted if settings.redact else ''}")
+    wanted = out / _FOLDER
+    folder = place_folder(wanted, settings, os.environ)
+    say(f"recording into {out}")
     if folder != wanted:
         say(
             f"others may write in {wanted.parent} or above it: the recorder lies in {folder}\n"
             "  processes on other hosts are recorded if they see that folder; otherwise name one of yours with --into"
         )
     onlooker = Onlooker(folder)
-    environment = {**os.environ, **variables(folder, out, os.environ), **key}
+    environment = {**os.environ, **variables(folder, out, os.environ)}
     code = run(command, environment, onlooker.look)
     return _close(out, code, onlooker)
 
@@ -187,15 +194,12 @@ def _export(folder: Path, settings: Settings, into: Path | None) -> int:
     refuse_planted(folder)
     if folder.is_dir() and any(folder.iterdir()) and not is_folder(folder):
         raise UsageError(f"{folder} holds something else, which could then be imported", "name a new folder")
-    key = key_variables() if settings.redact else {}
     write_folder(folder, settings)
     if not is_private(folder):
         say(f"others may write in {folder.parent} or above it, and change what each Python of the training runs")
     # Written for a shell, so that it can be pasted or evaluated.
     path, out = shlex.quote(str(folder)), "OUT" if into is None else shlex.quote(str(_absolute(into)))
     answer(f"export PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}\nexport RLAUDIT_RECORD={out}")
-    for name, value in key.items():
-        answer(f"export {name}={shlex.quote(value)}")
     say(
         "set these for every process of the training, with the folder's path as that process sees it\n"
         "  OUT: a folder that each of them can write, and that holds no recording yet\n"
@@ -228,6 +232,17 @@ def _merge(words: list[str], into: Path | None) -> int:
     merged = merge([Path(word) for word in words], out)
     for sentence in (*merged, *closing(out, open_recording(out), (), ())):
         say(sentence)
+    return 0
+
+
+def _redacted_copy(words: list[str]) -> int:
+    from rlaudit.tokens.recorded.redacted_rows import redact
+
+    if len(words) != 2 or any(word.startswith("-") for word in words):
+        raise UsageError("--redacted-copy takes a recording and a new folder", COPY)
+    recording, out = (_absolute(Path(word)) for word in words)
+    redact(recording, out)
+    say(f"redacted copy in {out}; what stays, logprobs among it, is said by `rlaudit explain recording`")
     return 0
 
 

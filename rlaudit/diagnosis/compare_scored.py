@@ -138,7 +138,7 @@ def _sampled_throughout(batch: TokenBatch) -> TokenBatch:
 def _missing(batch: TokenBatch) -> tuple[str, str] | None:
     """Return what scoring needs and the table lacks, and how to add it."""
     if batch.has_hashed_ids:
-        return "token ids", "it was recorded with --redact, which keeps hashes of them: record without it to score"
+        return "token ids", "a redacted recording has hashes of them: score the recording that it was made from"
     if np.any(batch.token_id_T == NO_TOKEN):
         return (
             "the token ids of completions",

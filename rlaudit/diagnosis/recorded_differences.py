@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rlaudit.audit.audit import Audit, Side, as_json
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.layers import Layer
-from rlaudit.recorder.shipped.rlaudit_redaction import HASHED
+from rlaudit.recorder.redaction import HASHED
 from rlaudit.settings.rollout_config import NAMED_BY_EVERY_DIALECT
 from rlaudit.settings.trainer_facts import OF_UPDATES
 from rlaudit.unknown import Unknown

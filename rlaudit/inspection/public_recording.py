@@ -1,7 +1,7 @@
 """The report of recordings for a page that anyone may read: made of copies in which nothing else is left.
 
 Private data cannot slip into the page: rules, sentences and settings are made from a copy without token ids, text,
-command lines, hosts, users and paths. Only the figures of an engine's life come from the recording itself.
+command lines, hosts, users and paths.
 """
 
 from collections import Counter
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from rlaudit.inspection.inspect import Request, inspect
 from rlaudit.inspection.report import document_of
 from rlaudit.printable import with_texts
-from rlaudit.recorder.engine_life import engine_life
-from rlaudit.recorder.public_copy import write_public_copy
 from rlaudit.recorder.recording import Recording, open_recording
+from rlaudit.recorder.redacted_copy import write_redacted_copy
+from rlaudit.recorder.redaction import new_redaction
 from rlaudit.recorder.weight_updates import served_weights
-from rlaudit.report.parts.engine_life import EngineLife, Protocol, PublicRecording
+from rlaudit.report.parts.public_recording import Protocol, PublicRecording
 from rlaudit.severity import Threshold
 
 if TYPE_CHECKING:
@@ -36,29 +36,25 @@ def public_report(originals: Sequence[Recording], request: Request, code: int, t
     code, threshold: of the command. Raises OSError if there is no room for the copies.
     """
     with TemporaryDirectory(prefix="rlaudit-") as folder:
-        above = Path(folder).resolve()
+        above, rules = Path(folder).resolve(), new_redaction(tokens=False)
         several = len(originals) > 1
         names = [f"recording-{number}" if several else "recording" for number in range(1, len(originals) + 1)]
         for original, name in zip(originals, names, strict=True):
-            write_public_copy(original, above / name)
+            (above / name).mkdir()
+            write_redacted_copy(original, above / name, rules)
         paths = tuple(str(above / name) for name in names)
         # Suppressions are about files by their paths.
         inspection = inspect(Request(paths, request.context, request.about_suppressions))
         document = document_of(inspection, code, threshold)
-        copies = [open_recording(above / name) for name in names]
-        lives = [life for pair in zip(originals, copies, names, strict=True) for life in _lives(*pair, several)]
+        protocols = [row for name in names for row in _protocols(open_recording(above / name), name if several else "")]
         shown: Report = with_texts(document, lambda text: text.replace(f"{above}/", ""))
-    shown["public_recording"] = PublicRecording(left_out=LEFT_OUT, engines=lives)
+    shown["public_recording"] = PublicRecording(left_out=LEFT_OUT, protocols=protocols)
     return shown
 
 
-def _lives(original: Recording, copy: Recording, name: str, several: bool) -> Iterator[EngineLife]:
-    fronts = served_weights(original)
-    for number, (front, public) in enumerate(zip(fronts, served_weights(copy), strict=True), 1):
-        parts = [*([name] if several else []), *([f"engine {number}"] if len(fronts) > 1 else [])]
-        orders = Counter(update.order for update in public.updates)
-        yield EngineLife(
-            name=", ".join(parts),
-            **vars(engine_life(front, original)),
-            protocols=[Protocol(times=times, calls=calls) for calls, times in orders.most_common()],
-        )
+def _protocols(recording: Recording, name: str) -> Iterator[Protocol]:
+    fronts = served_weights(recording)
+    for number, front in enumerate(fronts, 1):
+        engine = ", ".join(filter(None, (name, f"engine {number}" if len(fronts) > 1 else "")))
+        for calls, times in Counter(update.order for update in front.updates).most_common():
+            yield Protocol(engine=engine, times=times, calls=calls)

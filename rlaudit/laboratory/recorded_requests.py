@@ -144,7 +144,7 @@ def recorded_requests(path: Path) -> RecordedRequests:
     log = recorded_log(path)
     if any(process.redacted for process in log.recording.processes):
         raise NotFinished(
-            f"{path} is redacted: hashes stand for its token ids", "it can be read, and not be asked again"
+            f"{path} is redacted: hashes stand for its token ids", "replay the recording that it was made from"
         )
     engine = next((engine for engine in recorded_engines(log.recording) if engine.started), None)
     if engine is None:

@@ -25,9 +25,7 @@ def has_engine(recording: Recording | None) -> bool:
 def recorded_here(recording: Recording | None) -> set[int]:
     """Return the process ids of this host's processes in a recording."""
     host = os.uname().nodename
-    processes = recording.processes if recording else ()
-    # A redacted recording does not name its hosts.
-    return {process.pid for process in processes if process.host == host or process.redacted}
+    return {process.pid for process in (recording.processes if recording else ()) if process.host == host}
 
 
 def closing(

@@ -26,6 +26,14 @@ def stamps(text: str) -> "array[float]":
     return _decoded(text, "d")
 
 
+def encoded(numbers: "array[Any]") -> str:
+    """Return numbers as a recording has them."""
+    if sys.byteorder == "big":
+        numbers = array(numbers.typecode, numbers)
+        numbers.byteswap()
+    return base64.b64encode(numbers.tobytes()).decode()
+
+
 def _decoded(text: str, code: str) -> "array[Any]":
     numbers = array(code)
     try:

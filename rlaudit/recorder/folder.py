@@ -15,12 +15,12 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import rlaudit
 from rlaudit import secrets
 from rlaudit.cache_folder import cache_folder
 from rlaudit.errors import UsageError
-from rlaudit.recorder.public_words import public_words
 from rlaudit.recorder.shipped.rlaudit_frameworks import FUNCTIONS, MODULES
 from rlaudit.recorder.shipped.rlaudit_recorder import FRONT_ENDS, PARTS
 from rlaudit.recorder.writers import is_private
@@ -28,6 +28,8 @@ from rlaudit.recorder.writers import is_private
 RECORDER = Path(__file__).parent / "shipped" / "rlaudit_recorder.py"
 _ENTRY_POINTS = "[vllm.general_plugins]\nrlaudit_recorder = rlaudit_recorder:register\n"
 _OLD_RELEASES = "rlaudit_recorder-*.dist-info"
+# What stands in the place of redaction while recording.
+COPY = "rlaudit record --redacted-copy RECORDING OUT"
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,6 @@ class Settings:
     logprobs: bool = False
     # MODULE:NAME of functions in which a trainer makes its logprobs, beside those that the recorder knows.
     trainer_functions: tuple[str, ...] = ()
-    # Whether token ids, text and names are hashed under the user's key as they are written.
-    redact: bool = False
 
 
 def place_folder(wanted: Path, settings: Settings, environment: Mapping[str, str]) -> Path:
@@ -126,6 +126,28 @@ def is_folder(folder: Path) -> bool:
     return (folder / RECORDER.name).is_file() and (folder / "settings.json").is_file()
 
 
+def refuse_redacting(folder: Path | None, environment: Mapping[str, str]) -> None:
+    """Raise UsageError if an older release set a folder to redact while it records: its processes expect hashes.
+
+    folder: one that is to be written. environment: of the command, whose PYTHONPATH may hold others.
+    """
+    others = [Path(place) for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
+    for place in (*([] if folder is None else [folder]), *others):
+        if is_folder(place) and _settings_of(place).get("redact"):
+            raise UsageError(
+                f"{place} was written by an older release to redact while it records, which this one does not",
+                f"remove it, record, and run {COPY}",
+            )
+
+
+def _settings_of(folder: Path) -> Mapping[str, Any]:
+    try:
+        settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return settings if isinstance(settings, dict) else {}
+
+
 def variables(folder: Path, out: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the two variables that switch the recorder on, for processes that have this environment."""
     path = os.pathsep.join([str(folder), *_others(environment)])
@@ -152,7 +174,6 @@ def _contents(settings: Settings, alone: bool) -> dict[str, str]:
         "rlaudit_secrets.py": Path(secrets.__file__).read_text(encoding="utf-8"),
         "rlaudit_watched.py": f"MODULES = frozenset({modules!r})\nALONE = {alone!r}\n",
         "settings.json": json.dumps(asdict(settings)) + "\n",
-        **({"public.json": json.dumps(public_words()) + "\n"} if settings.redact else {}),
         f"{about}/METADATA": f"Metadata-Version: 2.1\nName: rlaudit-recorder\nVersion: {release}\n",
         f"{about}/entry_points.txt": _ENTRY_POINTS,
     }

@@ -157,7 +157,7 @@ class Process:
     sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
     each kind can be used. salted: how many kept requests had a cache salt. asked: how many kept requests each engine
     (None: unknown) had with each sampling.
-    key: names the key under which a redacted recording is hashed; None for one that is not.
+    key: names the key of a redacted copy; None for what was recorded as it was. Older releases recorded redacted ones.
     missing: what is not recorded, in sentences. damaged: the sentences on lines that cannot be used, each with the
     number of lines. only: the one engine, of several that the process built, whose requests and calls these are.
     """
@@ -196,7 +196,7 @@ class Process:
 
     @property
     def redacted(self) -> bool:
-        """Whether token ids, texts and names were hashed as they were written."""
+        """Whether token ids, texts and names are hashes."""
         return self.key is not None
 
     @property

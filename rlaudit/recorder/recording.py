@@ -15,8 +15,8 @@ from rlaudit.remote_log import is_remote
 
 ENDING = "*.jsonl"
 REDACTED = (
-    "recorded with --redact: token ids, text, names and paths are hashes or left out; nothing can be scored or "
-    "replayed, and only who has the key can join a table of the trainer's"
+    "redacted: token ids, text, names and paths are hashes or left out; it cannot be scored, replayed or joined with "
+    "a table"
 )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # In CSS pixels: the width of a telephone without margins, and the whole width of a page.
 NARROW, WIDE = 380, 760
-WEIGHT_UPDATES, CANARY, RECORDING, RELEASES = "weight_updates", "canary", "public_recording", "releases"
+WEIGHT_UPDATES, CANARY, RELEASES = "weight_updates", "canary", "releases"
 
 
 def subject_of(report: "Report") -> str:

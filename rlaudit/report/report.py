@@ -26,9 +26,9 @@ from rlaudit.report.parts.canary import Canary
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Source
-from rlaudit.report.parts.engine_life import PublicRecording
 from rlaudit.report.parts.gates import HeldLog
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
+from rlaudit.report.parts.public_recording import PublicRecording
 from rlaudit.report.parts.releases import Releases
 from rlaudit.report.parts.run import Run
 from rlaudit.report.parts.weight_updates import WeightUpdates

@@ -1,16 +1,12 @@
 """`rlaudit compare RECORDING`, which needs no option: both sides, the sampling and the weights are in it."""
 
 import json
-from pathlib import Path
 
 import pytest
 from recorded_worlds import World
-from redacted_copies import redacted_copy
 from written_recording import WrittenProcess
 
 from rlaudit.cli.app import run
-from rlaudit.recorder.redaction_key import key_variables
-from rlaudit.recorder.shipped.rlaudit_redaction import VARIABLE
 
 
 def compared(folder, *more):
@@ -171,16 +167,3 @@ def test_a_table_without_token_ids_cannot_be_joined(both, capsys):
     table.write_text("".join(json.dumps({**row, "token_id": None}) + "\n" for row in rows))
     assert run(["compare", str(folder), str(table)]) == 3
     assert "token_id" in capsys.readouterr().err
-
-
-def test_where_the_key_is_a_table_is_joined_to_a_redacted_recording_too(both, tmp_path, monkeypatch, capsys):
-    folder, rows, table = both
-    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    key = bytes.fromhex(Path(key_variables()[VARIABLE]).read_text())
-    _, plain = compared(folder, str(table))
-    code, report = compared(redacted_copy(folder, tmp_path / "redacted", key), str(table))
-    assert (code, layer(report)) == (1, ("mismatch", "raw-logprobs"))
-    assert report["comparisons"][0]["measurements"] == plain["comparisons"][0]["measurements"]
-    assert run(["compare", str(redacted_copy(folder, tmp_path / "elsewhere")), str(table)]) == 3
-    assert "its key is not here" in capsys.readouterr().err

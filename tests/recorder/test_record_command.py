@@ -114,7 +114,6 @@ def test_what_is_recorded_is_written_for_the_recorder(tmp_path):
         "limit": 3 << 29,
         "logprobs": True,
         "trainer_functions": ["mine.losses:logprobs"],
-        "redact": False,
     }
 
 

@@ -14,7 +14,7 @@ from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
 
-OWN = ["carried", "completions", "door", "frameworks", "loading", "recorder", "redaction", "secrets", "trainer"]
+OWN = ["carried", "completions", "door", "frameworks", "loading", "recorder", "secrets", "trainer"]
 OWN += ["v0", "watched", "weights"]
 OWN_MODULES = [f"rlaudit_{name}" for name in OWN]
 ENTRY_POINTS = """
@@ -69,7 +69,6 @@ def test_it_is_its_owners_alone(folder):
 def test_settings_are_what_the_recorder_reads(folder):
     settings = {
         **{"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": []},
-        **{"redact": False},
     }
     assert json.loads((folder / "settings.json").read_text()) == settings
 

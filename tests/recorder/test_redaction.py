@@ -1,8 +1,9 @@
-"""`rlaudit record --redact`, and the page that is made to be shown: what is private is in neither, and what works."""
+"""A redacted copy, and the page that is made to be shown: what is private is in neither, and what works."""
 
 import base64
 import json
 import os
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from recorded_worlds import World
-from recorder_folder import Written, ids_of, numbers
-from redacted_copies import redacted_copy
-from trainings_with_a_stand_in import ENGINES, Ended, place, run, surroundings, words
+from recorder_folder import ids_of, numbers, read
+from trainings_with_a_stand_in import ENGINES, Ended, place, run
+from written_recording import WrittenProcess
 
 from rlaudit.cli.app import run as rlaudit
 from rlaudit.recorder.public_words import public_words
 from rlaudit.recorder.recorded_lines import FIELDS
 from rlaudit.recorder.recording import is_recording
-from rlaudit.recorder.redaction_key import key_variables
-from rlaudit.recorder.shipped.rlaudit_redaction import _RULES, VARIABLE, Redaction
+from rlaudit.recorder.redaction import _RULES, Redaction
 
 USER, HOST = "alicewonder", "gpu-17.acme-corp.example"
 MODEL = f"/home/{USER}/models/acme-secret-7b"
@@ -78,32 +78,20 @@ VARIABLES = {
 }
 
 
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp(USER)))
-        yield key_variables()
-
-
-def trained(folder: Path, key: dict[str, str], engine: str, redact: bool) -> tuple[Path, Ended, Written]:
-    here = place(folder, redact=redact, trainer_functions=("acmelosses:logprobs",))
-    program = folder / "program.py"
-    program.write_text(PROGRAM)
-    ended = run(*ARGV, recorded=here, engine=engine, program=program, **VARIABLES, **(key if redact else {}))
-    assert (ended.code, ended.stderr) == (0, "")
-    return here.out, ended, here.written()
+def copy_of(recording: Path, into: Path) -> Path:
+    assert rlaudit(["record", "--redacted-copy", str(recording), str(into)]) == 0
+    return into
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def recordings(request: Any, key: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The same training, recorded with --redact and without."""
+def recordings(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A redacted copy, what the training printed, and the recording that the copy was made of."""
     folder = tmp_path_factory.mktemp("training")
-    (folder / "redacted").mkdir()
-    (folder / "plain").mkdir()
-    return (
-        trained(folder / "redacted", key, request.param, redact=True),
-        trained(folder / "plain", key, request.param, redact=False),
-    )
+    here, program = place(folder, trainer_functions=("acmelosses:logprobs",)), folder / "program.py"
+    program.write_text(PROGRAM)
+    ended = run(*ARGV, recorded=here, engine=request.param, program=program, **VARIABLES)
+    assert (ended.code, ended.stderr) == (0, "")
+    return copy_of(here.out, folder / "copy"), ended, here.out
 
 
 def forms(data: bytes) -> set[bytes]:
@@ -152,34 +140,31 @@ def page_of(recording: Path, into: Path) -> bytes:
     return into.read_bytes()
 
 
-def test_nothing_private_is_in_any_byte_of_a_redacted_recording(recordings: Any, key: dict[str, str]) -> None:
-    (redacted, ended, written), (plain, _, unredacted) = recordings
+def test_nothing_private_is_in_any_byte_of_a_redacted_copy(recordings: Any) -> None:
+    copy, ended, plain = recordings
     # All of it was there to be recorded, except what no part of the recorder ever writes.
     missed = {text for text in PLANTED if not met(forms_of_text(text), bytes_below(plain))}
     assert missed == {"hf_AbCdEfGhIjKlMnOpQrSt0123"}
     assert met(forms_of_ids(ended), bytes_below(plain))
-    data = bytes_below(redacted)
-    assert met(private(ended), data) == []
-    own = Path(key[VARIABLE])
-    assert met(forms_of_text(str(own)) | forms(bytes.fromhex(own.read_text())), data) == []
-    assert written.of_kind("failed") == unredacted.of_kind("failed") == unredacted.of_kind("dropped") == []
-    assert {line["what"] for line in written.of_kind("dropped")} == {"the last steps of all requests"}
+    assert met(private(ended), bytes_below(copy)) == []
+    assert copy.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("redacted", [True, False])
-def test_nothing_private_is_in_the_page_of_any_recording(recordings: Any, redacted: bool, tmp_path: Path) -> None:
-    (folder, ended, _) = recordings[0 if redacted else 1]
+@pytest.mark.parametrize("of_the_copy", [True, False])
+def test_nothing_private_is_in_the_page_of_any_recording(recordings: Any, of_the_copy: bool, tmp_path: Path) -> None:
+    copy, ended, plain = recordings
+    folder = copy if of_the_copy else plain
     page = page_of(folder, tmp_path / "page.html")
     more = [str(folder).encode(), folder.parent.parent.name.encode(), os.uname().nodename.encode() + b"-"]
     assert met(private(ended).union(more), page) == []
-    assert b"<svg" in page and b"<script" not in page and b"were left out before this page was made" in page
+    assert b"<script" not in page and b"were left out before this page was made" in page
     assert b"methods called on workers: " in page and b"4 tensors in torch.bfloat16" in page
 
 
-def test_samples_of_a_prompt_and_where_they_part_are_those_of_the_same_training(recordings: Any) -> None:
-    (_, _, redacted), (_, _, plain) = recordings
+def test_samples_of_a_prompt_and_where_they_part_are_those_of_the_recording(recordings: Any) -> None:
+    copy, _, plain = recordings
     # Logprobs are kept, and tell which sequence is which.
-    rows = [sorted(written.of_kind("sequence"), key=lambda one: one["logprobs"]) for written in (redacted, plain)]
+    rows = [sorted(read(one).of_kind("sequence"), key=lambda one: one["logprobs"]) for one in (copy, plain)]
     assert [one["logprobs"] for one in rows[0]] == [one["logprobs"] for one in rows[1]]
     assert len(rows[0]) == 3 * 5 * 4
     shared = [[common(ids_of(a), ids_of(b)) for a, b in combinations(own, 2)] for own in rows]
@@ -194,20 +179,41 @@ def common(one: tuple[int, ...], other: tuple[int, ...]) -> int:
     return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), -1)
 
 
-def test_two_trainings_under_one_key_have_the_same_names_for_the_same_prompts(
-    recordings: Any, key: dict[str, str], tmp_path: Path
-) -> None:
-    _, _, again = trained(tmp_path, key, "V1", redact=True)
-    prompts = [{one["prompt"] for one in written.of_kind("prompt")} for written in (again, recordings[0][2])]
-    assert prompts[0] == prompts[1] and len(prompts[0]) == 5
+def packed(folder: Path) -> Path:
+    """Write a training whose trainer has prompts and completions in one row, some completions of several prompts."""
+    process = WrittenProcess(folder)
+    process.engine(model_config={"logprobs_mode": "processed_logprobs"})
+    process.sampling()
+    rng, row, scored = np.random.default_rng(3), [5, 5], [0.0, 0.0]
+    masked = []
+    for number in range(40):
+        prompt = [900 + number // 2, 800 + number // 2, 7][: 2 + number % 4 // 2]
+        # An end of sequence at once, of every prompt.
+        ids = [2] if number % 5 == 0 else [*rng.integers(10, 700, int(rng.integers(3, 20))).tolist(), 2]
+        logprobs = (-rng.exponential(1.0, len(ids))).tolist()
+        request, first = process.request(prompt, number % 2), process.steps
+        for _ in ids:
+            process.step(1)
+        process.sequence(request, prompt, ids, logprobs, [[first, len(ids), 1]])
+        near = [value - 1e-3 for value in logprobs]
+        if number % 3:
+            row, scored = [*row, *prompt, *ids], [*scored, *[0.0] * len(prompt), *near]
+        else:
+            masked.append((1 + number, 4, [-100, *ids, 0, 0], [0.0, *near, 0.0, 0.0]))
+    model = {"number": 1, "class": "Llama", "dtype": "torch.float32", "trainable": True, "adapters": None}
+    for gradients in (False, True):
+        process.stretches([(0, 0, row, scored), *masked, (99, 0, [3, 3, 3], [0.0] * 3)], gradients, model)
+    return process.write()
 
 
-@pytest.mark.parametrize("world", [World(), World(raw=True), World(late=True), World(trainer=False, prompts=24)])
-def test_compare_has_the_figures_of_the_unredacted_recording(world: World, tmp_path: Path) -> None:
-    plain = world.write(tmp_path / "plain" / "r")
-    redacted = redacted_copy(plain, tmp_path / "redacted" / "r")
-    reports = [compared(folder, tmp_path) for folder in (plain, redacted)]
-    shown = [without_paths(report, folder) for report, folder in zip(reports, (plain, redacted), strict=True)]
+WORLDS = [World(), World(raw=True), World(late=True), World(trainer=False, prompts=24)]
+
+
+@pytest.mark.parametrize("write", [*(world.write for world in WORLDS), packed])
+def test_compare_has_the_figures_of_the_recording(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    plain = write(tmp_path / "plain" / "r")
+    copy = copy_of(plain, tmp_path / "copy" / "r")
+    shown = [without_paths(compared(folder, tmp_path), folder) for folder in (plain, copy)]
     untested = [not_tested(report) for report in shown]
     # Which token came twice is not known any more, nor whether a penalty fits; what else there is to test, is.
     assert untested[1] - untested[0] <= {"penalty", "quantised-kv"}
@@ -215,7 +221,8 @@ def test_compare_has_the_figures_of_the_unredacted_recording(world: World, tmp_p
         assert shown[0][part] == shown[1][part]
     assert [figures_of(report) for report in shown[:1]] == [figures_of(report) for report in shown[1:]]
     assert [one["cause"] for one in shown[0]["layers"]] == [one["cause"] for one in shown[1]["layers"]]
-    assert any("--redact" in line for line in set(shown[1]["not_seen"]) - set(shown[0]["not_seen"]))
+    gone = {line for line in shown[0]["not_seen"] if "of the trainer's function" in line}
+    assert gone <= set(shown[1]["not_seen"])
 
 
 def figures_of(report: Any) -> list[dict[str, Any]]:
@@ -244,45 +251,78 @@ def without_paths(value: Any, folder: Path) -> Any:
 
 
 def test_what_needs_token_ids_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    redacted = redacted_copy(World().write(tmp_path / "plain"), tmp_path / "redacted")
-    assert rlaudit(["compare", str(redacted), "--score", "a/model"]) == 2
-    assert "--redact" in capsys.readouterr().err
+    copy = copy_of(World().write(tmp_path / "plain"), tmp_path / "copy")
+    assert rlaudit(["compare", str(copy), "--score", "a/model"]) == 2
+    assert "a redacted recording has hashes of them" in capsys.readouterr().err
     table = tmp_path / "trainer.jsonl"
     row = {"prompt_id": "0", "sample_id": "0", "token_id": [1, 2], "trainer_logprob": [-1.0, -1.0]}
     table.write_text(json.dumps(row) + "\n")
-    assert rlaudit(["compare", str(redacted), str(table)]) == 3
-    assert "--redact" in capsys.readouterr().err
+    assert rlaudit(["compare", str(copy), str(table)]) == 3
+    assert "is redacted" in capsys.readouterr().err
 
 
-def test_under_two_keys_what_is_hashed_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hashes_of_two_copies_are_no_difference(tmp_path: Path) -> None:
     plain = World().write(tmp_path / "plain")
     file = next(plain.glob("*.jsonl"))
     file.write_text(file.read_text().replace('"written":{}', '"written":{"model":"/models/a","revision":"mine"}'))
-    one, other = (redacted_copy(plain, tmp_path / str(key), bytes([key]) * 32) for key in (1, 2))
+    one, other = (copy_of(plain, tmp_path / name) for name in ("one", "other"))
     out = tmp_path / "report.json"
     rlaudit(["diagnose", str(one), str(other), "--output", f"json:{out}"])
     assert json.loads(out.read_text())["trainings"]["differences"] == []
 
 
-def test_without_its_key_a_process_runs_on_and_is_not_recorded(tmp_path: Path) -> None:
-    here = place(tmp_path, redact=True)
-    ended = run(1, 2, recorded=here, **{VARIABLE: str(tmp_path / "no-key")})
+def test_a_copy_of_a_copy_says_the_same(tmp_path: Path) -> None:
+    copy = copy_of(World().write(tmp_path / "plain"), tmp_path / "one" / "r")
+    again = copy_of(copy, tmp_path / "again" / "r")
+    shown = [without_paths(compared(folder, tmp_path), folder) for folder in (copy, again)]
+    assert shown[0]["token_figures"] == shown[1]["token_figures"]
+
+
+@pytest.mark.parametrize("words", ["plain full", "full new", "plain", "plain new more", "plain --quiet"])
+def test_a_copy_is_written_of_a_recording_into_a_new_place_alone(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    World(updates=1, prompts=1).write(tmp_path / "plain")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    assert rlaudit(["record", "--redacted-copy", *words.split()]) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "plain"]
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("set_by", ["option", "folder", "variable", "nested"])
+def test_redaction_while_recording_stops_before_anything_is_written(
+    set_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    older = tmp_path / "older" / ("recorder" if set_by == "nested" else "")
+    older.mkdir(parents=True)
+    (older / "rlaudit_recorder.py").write_text("")
+    (older / "settings.json").write_text('{"prompts": 16, "redact": true, "ring": 0}')
+    if set_by == "variable":
+        monkeypatch.setenv("PYTHONPATH", f"{older}{os.pathsep}")
+    into = tmp_path / ("older" if set_by == "nested" else "new")
+    words = {"option": ["--redact", "--into", str(into), "--", "true"], "folder": ["--export", str(older)]}
+    before = sorted(tmp_path.rglob("*"))
+    assert rlaudit(["record", *words.get(set_by, ["--into", str(into), "--", "true"])]) == 2
+    assert "--redacted-copy RECORDING OUT" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_engine_that_an_older_release_records_redacted_is_not_recorded_otherwise(tmp_path: Path) -> None:
+    here = place(tmp_path)
+    settings = here.folder / "settings.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "redact": True}))
+    ended = run(1, 2, recorded=here)
     assert ended.by_the_program == run(1, 2).by_the_program
     assert "this process is not recorded" in ended.stderr
     assert not here.out.exists() or not is_recording(here.out)
 
 
-def test_the_key_is_its_owners_alone_and_stays(key: dict[str, str]) -> None:
-    path = Path(key[VARIABLE])
-    assert path.stat().st_mode & 0o777 == 0o600 and len(bytes.fromhex(path.read_text())) == 32
-    assert key_variables() == key
-
-
 def test_every_kind_and_field_that_is_read_has_a_rule_or_is_known_to_be_left_out() -> None:
     assert set(_RULES) == set(FIELDS)
     left_out = {(kind, name) for kind, fields in FIELDS.items() for name in fields if name not in _RULES[kind]}
-    # A trainer's ids are hashed row by row.
-    assert left_out == {("process", "argv"), ("process", "executable"), ("trainer", "ids")}
+    assert left_out == {("process", "argv"), ("process", "executable"), ("process", "key")}
 
 
 @pytest.mark.parametrize("kind", sorted(FIELDS))
@@ -290,7 +330,7 @@ def test_a_field_that_may_hold_anything_holds_nothing_private_afterwards(kind: s
     public = public_words()
     rules = Redaction(bytes(32), public["words"], public["names"])
     secret = "alice wonder"
-    free = {"process": "host name environment versions boot key", "engine": "class written effective error",
+    free = {"process": "host name environment versions boot", "engine": "class written effective error",
             "event": "what arguments result error", "sampling": "parameters", "request": "request parent lora prompt",
             "sequence": "request prompt finish stop", "failed": "hook error", "load": "error",
             "trainer": "function model", "hooks": "hooked", "model": "class", "worker": "class"}  # fmt: skip
@@ -313,23 +353,3 @@ def test_hashes_of_beginnings_are_none_of_a_known_vocabulary() -> None:
     assert list(one.beginnings(ids[:3])) == list(one.beginnings(ids))[:3]
     assert set(one.beginnings(ids)).isdisjoint(other.beginnings(ids))
     assert numbers(base64.b64encode(one.beginnings(ids).tobytes()).decode(), "<i4").min() >= 1 << 30
-
-
-def test_the_command_keeps_the_recorders_folder_and_the_key_out_of_the_recording(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.chdir(tmp_path)
-    for name, value in surroundings(None, "V1").items():
-        monkeypatch.setenv(name, value)
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    into = tmp_path / "made" / "r"
-    assert rlaudit(["record", "--redact", "--into", str(into), "--", *words(*ARGV, program=program)]) == 0
-    assert "redacted" in capfd.readouterr().err
-    assert [file.suffix for file in into.iterdir()] == [".jsonl"]
-    assert (tmp_path / "made" / "r.recorder" / "settings.json").is_file()
-    assert met(set().union(*map(forms_of_text, (*PLANTED, str(tmp_path)))), bytes_below(into)) == []
-    assert rlaudit(["record", "--redact", "--export", str(tmp_path / "folder"), "--into", str(into)]) == 0
-    exported = capfd.readouterr().out
-    assert f"export {VARIABLE}={tmp_path / 'data' / 'rlaudit' / 'redaction.key'}" in exported.splitlines()

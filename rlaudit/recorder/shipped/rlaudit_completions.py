@@ -49,17 +49,6 @@ def longest(process, first):
     return max(process.beginnings.get(tuple(first[:length]), 0) for length in range(1, KNOWN_BY + 1))
 
 
-def at_row_starts(process, ids_RT, hashed):
-    """Return [row, begin, end] of the completions with which rows begin. No others can be joined if a stretch is hashed
-    from its first id on. hashed: makes of ids what other processes have written of them.
-    """
-    spans = []
-    for row, first in enumerate(ids_RT[:, :KNOWN_BY].tolist()):
-        long = max(longest(process, first), longest(process, hashed(first)))
-        spans += [[row, 0, min(long, ids_RT.shape[1])]] if long else []
-    return spans
-
-
 def stretches(process, ids_RT):
     """Return [row, begin, end] of each stretch that may hold completions, as they lie. ids_RT: whole numbers."""
     torch, (rows, tokens) = sys.modules["torch"], ids_RT.shape

@@ -9,7 +9,7 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
 
     process    first line of a file: schema, host, boot, pid, parent, name, wall (the epoch's seconds at `at`), argv,
                executable, python, versions {package: release}, environment {variable: value}, settings,
-               key (names the key of --redact; null: not redacted)
+               key (names the key of a redacted copy, which no recorder writes)
     hooks      hooked [target]: what this process records from here on; a part of PARTS without any is not recorded.
                A module alone: a framework of trainers that it has imported
     engine     number, class, written {argument: value} (what differs from that class's defaults), effective
@@ -49,15 +49,13 @@ Several hosts write into one folder that they share, or each into its own, which
 Their clocks are in no order: a completion that a trainer has scored had been sampled, and that much is known. A process
 that has lost RLAUDIT_RECORD takes folder and settings from the configuration that vLLM hands it (`rlaudit_carried.py`).
 
-With --redact, what is written is decided by a rule for each field (`rlaudit_redaction.py`): numbers, words of vLLM's
-own code, releases, and names and shapes of tensors stay; texts, paths, hosts and names that a user chose become keyed
-hashes or are left out. `ids` are hashes of beginnings: the number at a place, of 30 bits above 2^30, stands for all ids
-up to there. Groups, siblings, lag and the join with a trainer's rows are those of the ids; scoring and replay need the
-ids themselves. The key lies in the user's data folder, and recordings under one key can be held against each other.
-Logprobs stay: a reader who has the very weights and guesses a prompt can confirm the guess by them.
-
-`rlaudit inspect RECORDING --output html` writes a page to attach to an issue, of any recording: by the same rules,
-under a key that is forgotten, and without a token. It draws weights, pauses, resets, tokens, cached prompts and lag.
+`rlaudit record --redacted-copy RECORDING OUT` writes a copy to give away, in which a rule for each field decides:
+numbers, words of vLLM's own code, releases, and names and shapes of tensors stay; texts, paths, hosts and names that a
+user chose become hashes under a key that is forgotten, or are left out. `ids` are hashes of beginnings: the number at a
+place, of 30 bits above 2^30, stands for all ids up to there. Groups, siblings, lag and the join with a trainer's rows
+are those of the ids; scoring and replay need the ids themselves. Logprobs stay: a reader who has the very weights and
+guesses a prompt can confirm the guess by them. `rlaudit inspect RECORDING --output html` makes a page to attach to an
+issue, of any recording, by the same rules and without a token.
 
 Rules of this file. Nothing it does may reach the training: every hook catches its own errors. No thread, lock or open
 file before the engine answers (vLLM forks), none that is inherited. It never asks for logprobs that the user did not
@@ -189,8 +187,8 @@ class _Process:
 
 _process = _Process()
 _hooked = []
-_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": [], "redact": False}
-_secrets = _weights = _completions = _redaction = None
+_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": []}
+_secrets = _weights = _completions = None
 
 
 # Doors ---------------------------------------------------------------------------------------------------------------
@@ -202,7 +200,7 @@ def register():
     vLLM calls this in each of its processes, as a plug-in; `rlaudit_loading` when what is watched is imported.
     For a process that has lost the variable, the configuration that vLLM gave it says the same.
     """
-    global _secrets, _weights, _completions, _redaction  # noqa: PLW0603 - the module's own state
+    global _secrets, _weights, _completions  # noqa: PLW0603 - the module's own state
     if _secrets is not None:
         return
     try:
@@ -223,10 +221,8 @@ def register():
         if carried:
             _settings.update(carried["settings"])
             os.environ["RLAUDIT_RECORD"] = carried["folder"]
-        if _settings["redact"]:  # without its key nothing is recorded
-            import rlaudit_redaction
-
-            _redaction = rlaudit_redaction.of_this_process(folder)
+        if _settings.get("redact"):  # of an engine that an older release records
+            raise ValueError("its settings ask for --redact, which is gone")
         _secrets = rlaudit_secrets
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
         _weights, _completions = rlaudit_weights, rlaudit_completions
@@ -390,7 +386,6 @@ def put(kind, **fields):
 
 def _begin_file(process):
     folder, host = os.path.abspath(os.environ["RLAUDIT_RECORD"]), os.uname().nodename
-    host = host if _redaction is None else _redaction.hidden(host)  # it names the file
     plain_host = "".join(sign if sign.isalnum() else "_" for sign in host)[:60]
     process.file = os.path.join(folder, "%s-%d-%s.jsonl" % (plain_host, os.getpid(), os.urandom(4).hex()))
     try:
@@ -404,7 +399,6 @@ def _begin_file(process):
     program = {"argv": list(sys.argv), "executable": sys.executable, "python": sys.version.split()[0]}
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
     about = {**where, **program, "versions": _versions(), "environment": variables, "settings": _settings}
-    about["key"] = None if _redaction is None else sys.modules["rlaudit_redaction"].KEY_NAME
     put("process", schema=SCHEMA, wall=time.time(), **about)
     put("hooks", hooked=_hooked)
     atexit.register(_end, process)
@@ -439,7 +433,7 @@ class Numbers:
 
 def _line(record):
     """Return a record as it is written. All that a file holds comes from here."""
-    return (_JSON.encode(record if _redaction is None else _redaction.redacted(record)) + "\n").encode()
+    return (_JSON.encode(record) + "\n").encode()
 
 
 def _encoded(value):

@@ -118,8 +118,6 @@ def _scored(target, ids, args, kwargs, result):
             recorder.drop("trainer logprobs", "no completion of another process lies in the same folder")
     if takes_all:
         stretches = [[row, 0, tokens] for row in range(len(ids_RT))]
-    elif recorder._redaction is not None:
-        stretches = completions.at_row_starts(process, ids_RT, recorder._redaction.beginnings)
     else:
         stretches = completions.stretches(process, ids_RT)
     if not stretches:

@@ -12,8 +12,8 @@ from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.engine_life import EngineLife
     from rlaudit.report.parts.inspection import Config, Finding, Setting
+    from rlaudit.report.parts.public_recording import Protocol
     from rlaudit.report.report import Report
 
 _SAMPLING = (
@@ -27,15 +27,15 @@ _GROUPS = ("engine", "sampling", "environment")
 
 
 def outline(report: "Report") -> Outline:
-    """Return the outline, in reading order; the pictures stand before the first section that does not lead."""
-    inspected, lives = report["inspection"], report["public_recording"].engines
+    """Return the outline, in reading order."""
+    inspected, protocols = report["inspection"], report["public_recording"].protocols
     configs = report.get("configs", ())
     findings = [finding for finding in report["findings"] if finding.suppressed is None]
     return Outline(
-        _title(configs, lives),
+        _title(configs, protocols),
         [
             *(_engine(report, number, config) for number, config in enumerate(configs)),
-            Section("updates", "Weight updates, call by call", list(_protocols(lives))),
+            Section("updates", "Weight updates, call by call", [_protocol(protocol) for protocol in protocols]),
             listed(
                 "missing", "Not recorded", list(dict.fromkeys(line for config in configs for line in config.not_seen))
             ),
@@ -55,14 +55,13 @@ def _finding(finding: "Finding") -> tuple[str, list[str]]:
     return f"{finding.rule} ({finding.severity})", [finding.message.rstrip("."), *confirm]
 
 
-def _title(configs: "Sequence[Config]", lives: "Sequence[EngineLife]") -> str:
+def _title(configs: "Sequence[Config]", protocols: "Sequence[Protocol]") -> str:
     """Return `A recorded training: vLLM 0.10.2 (V1), 8 weight updates`."""
     ran = dict.fromkeys(
         f"vLLM {config.versions['to']}{f' ({kind})' if (kind := config.engine['to']) else ''}" for config in configs
     )
-    updates = counted(sum(life.updates for life in lives), "weight update")
-    engines = f" in {len(lives)} engines" if len(lives) > 1 else ""
-    return f"A recorded training: {', '.join([*ran, updates])}{engines}"
+    updates = counted(sum(protocol.times for protocol in protocols), "weight update")
+    return f"A recorded training: {', '.join([*ran, updates])}"
 
 
 def _engine(report: "Report", number: int, config: "Config") -> Section:
@@ -110,10 +109,7 @@ def _why(row: "Setting") -> str:
     return WHY[row.name][1] if row.name in WHY else ""
 
 
-def _protocols(lives: "Sequence[EngineLife]") -> Iterator[Block]:
-    for life in lives:
-        for protocol in life.protocols:
-            engine = f"{life.name}: " if life.name else ""
-            title = f"{engine}{counted(protocol.times, 'update')} in this order"
-            rows = [[str(step), call] for step, call in enumerate(protocol.calls, 1)]
-            yield Table(["step", "call"], rows, title)
+def _protocol(protocol: "Protocol") -> Block:
+    engine = f"{protocol.engine}: " if protocol.engine else ""
+    rows = [[str(step), call] for step, call in enumerate(protocol.calls, 1)]
+    return Table(["step", "call"], rows, f"{engine}{counted(protocol.times, 'update')} in this order")

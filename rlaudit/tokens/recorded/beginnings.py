@@ -22,7 +22,7 @@ Hashes = NDArray[np.uint64]
 # Ids of a prompt that are compared with what lies before a completion: those that the recorder writes of it.
 CONTEXT = 64
 # Of a prompt, before a completion's first id: without them no id is looked at.
-_BEHIND = 2
+BEHIND = 2
 # What a place in a row counts, to the power of the place, and the number that takes one power away (modulo 2**64).
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
@@ -81,8 +81,8 @@ class Beginnings:
         """Add a sequence. prompt_T: at least the last ids of its prompt."""
         self.by_hash.setdefault((hash_of(ids_T), len(ids_T)), []).append(number)
         self._prompts[number] = np.array(prompt_T[-CONTEXT:], dtype=np.int32)
-        if len(prompt_T) >= _BEHIND:
-            self._behind.add((*prompt_T[-_BEHIND:].tolist(), int(ids_T[0])))
+        if len(prompt_T) >= BEHIND:
+            self._behind.add((*prompt_T[-BEHIND:].tolist(), int(ids_T[0])))
         self._hashes = None
 
     def find(self, ids_N: Integers, begins: Integers, lengths: Integers) -> Iterator[Found]:
@@ -96,7 +96,7 @@ class Beginnings:
         if self._hashes is None or self._lengths is None:
             self._hashes = np.unique(np.array([key[0] for key in self.by_hash], dtype=np.uint64))
             self._lengths = np.unique(np.array([key[1] for key in self.by_hash], dtype=np.int64))
-            behind = np.array(sorted(self._behind), dtype=np.int64).reshape(-1, _BEHIND + 1)
+            behind = np.array(sorted(self._behind), dtype=np.int64).reshape(-1, BEHIND + 1)
             self._anchors = np.unique(_windows(behind.T))
         firsts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         stretch_N = np.repeat(np.arange(len(lengths)), lengths)
@@ -134,10 +134,10 @@ class Beginnings:
         starts = firsts[:-1][firsts[1:] > firsts[:-1]]
         begins_N[starts] = begins[stretch_N[starts]] == 0
         anchored_N = np.zeros(len(ids_N), dtype=np.bool_)
-        if len(ids_N) > _BEHIND:
-            windows = np.stack([ids_N[at : len(ids_N) - _BEHIND + at] for at in range(_BEHIND + 1)])
-            anchored_N[_BEHIND:] = np.isin(_windows(windows), self._anchors)
-            anchored_N &= np.arange(len(ids_N)) - firsts[stretch_N] >= _BEHIND
+        if len(ids_N) > BEHIND:
+            windows = np.stack([ids_N[at : len(ids_N) - BEHIND + at] for at in range(BEHIND + 1)])
+            anchored_N[BEHIND:] = np.isin(_windows(windows), self._anchors)
+            anchored_N &= np.arange(len(ids_N)) - firsts[stretch_N] >= BEHIND
         return begins_N, anchored_N
 
 

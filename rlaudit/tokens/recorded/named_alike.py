@@ -15,8 +15,6 @@ import numpy as np
 
 from rlaudit.arrays import Integers
 from rlaudit.errors import NotFinished
-from rlaudit.recorder.redaction_key import rules_under
-from rlaudit.recorder.shipped.rlaudit_redaction import Redaction
 from rlaudit.tokens.recorded.beginnings import hash_of
 from rlaudit.tokens.recorded.recorded_log import RecordedLog, recorded_log
 from rlaudit.tokens.token_batch import NO_TOKEN, Column, TokenBatch, objects
@@ -52,17 +50,20 @@ class NamedAlike:
     def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
         """Yield the sequences of the table that were recorded. Raises NotFinished for a table without token ids."""
         log = recorded_log(self.path)
-        rules = self._rules(log)
+        if any(process.redacted for process in log.recording.processes):
+            raise NotFinished(
+                f"{self.path} is redacted: it holds no token id that {self.trainer_path} could be joined by",
+                "join the recording that it was made from, or compare the copy alone",
+            )
         prompts_of = _prompts_by_completion(log)
-        for logged in batches:
-            if (logged.token_id_T == NO_TOKEN).any():
+        for batch in batches:
+            if (batch.token_id_T == NO_TOKEN).any():
                 raise NotFinished(
                     f"{self.trainer_path} has no token_id, and a recording is joined by the ids of the tokens",
                     "write token_id, and prompt_token_ids if the table has a line for each sequence",
                 )
-            batch = logged if rules is None else replace(logged, token_id_T=_hashed(logged, rules))
             samples = _completions(batch)
-            names = self._prompts(batch, samples, prompts_of, rules)
+            names = self._prompts(batch, samples, prompts_of)
             kept = [place for place, name in enumerate(names) if name is not None]
             if not kept:
                 continue
@@ -85,31 +86,15 @@ class NamedAlike:
             parts.append(f"{self.ambiguous} are completions of several recorded prompts")
         return ", and ".join(parts)
 
-    def _rules(self, log: RecordedLog) -> Redaction | None:
-        """Return how ids of the table become those of a redacted recording; None for one that is not redacted."""
-        keys = {process.key for process in log.recording.processes if process.redacted}
-        if not keys:
-            return None
-        rules = rules_under(next(iter(keys))) if len(keys) == 1 else None
-        if rules is None:
-            raise NotFinished(
-                f"{self.path} was recorded with --redact, and its key is not here: it holds no token id that "
-                f"{self.trainer_path} could be joined by",
-                "join them where it was recorded, or compare the recording alone, with the trainer's logprobs in it",
-            )
-        return rules
-
     def _prompts(
-        self, batch: TokenBatch, samples: list[str], prompts_of: dict[str, frozenset[str]], rules: Redaction | None
+        self, batch: TokenBatch, samples: list[str], prompts_of: dict[str, frozenset[str]]
     ) -> list[str | None]:
         """Return the recorded prompt of each sequence; None for one that was not recorded."""
         names: list[str | None] = []
         for place, sample in enumerate(samples):
             recorded = prompts_of.get(sample, frozenset())
             if batch.prompt_token_ids_S is not None:
-                name = _prompt_name(batch.prompt_token_ids_S[place])
-                prompt = name if rules is None else rules.hidden(name)
-                recorded = recorded & {prompt}
+                recorded = recorded & {_prompt_name(batch.prompt_token_ids_S[place])}
             self.elsewhere += not recorded
             self.ambiguous += len(recorded) > 1
             names.append(next(iter(recorded)) if len(recorded) == 1 else None)
@@ -130,11 +115,6 @@ def _prompts_by_completion(log: RecordedLog) -> dict[str, frozenset[str]]:
 
 def _completions(batch: TokenBatch) -> list[str]:
     return [f"{hash_of(ids_T):016x}" for ids_T in np.split(batch.token_id_T, batch.offsets[1:])[:-1]]
-
-
-def _hashed(batch: TokenBatch, rules: Redaction) -> Integers:
-    ids_of_each = np.split(batch.token_id_T, batch.offsets[1:])[:-1]
-    return np.concatenate([np.asarray(rules.beginnings(ids_T.tolist()), dtype=np.int64) for ids_T in ids_of_each])
 
 
 def _numbered(prompts: list[str], samples: list[str], seen: Counter[tuple[str, str]]) -> Column:

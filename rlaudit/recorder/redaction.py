@@ -6,38 +6,38 @@ hosts, names and values that a user chose, and the text of errors, of which the 
 
 Token ids become hashes of beginnings: the number at a place stands for all ids up to there, so that equal numbers are
 equal beginnings and nothing else is known of them. A hash without a key would be guessed, as vocabularies are public;
-the key is a file of the user's that no recording holds.
+the key is forgotten once the copy is written.
 
 Not covered: logprobs remain. A reader who has the very weights and guesses a prompt can confirm the guess, and read the
-completion off its logprobs token by token. Standard library and Python 3.9.
+completion off its logprobs token by token. Standard library only: `inspect` makes its page by these rules.
 """
 
 import hashlib
 import json
-import os
 import re
-import time
+import secrets
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-# Where the path of the key stands. No variable of this beginning is recorded.
-VARIABLE = "RLAUDIT_REDACT"
+from rlaudit.recorder.encoded_numbers import NotNumbers, encoded, whole_numbers
+from rlaudit.recorder.public_words import public_words
+
+Record = dict[str, Any]
+Rule = Callable[["Redaction", Any], Any]
 # The least number of a beginning: no vocabulary has so many ids, so that the two are never taken for each other. Of 30
 # bits: two beginnings that part at a token meet there in one of 10^9 cases, and by the next token in one of 10^18.
 BEGINNING = 1 << 30
 HASHED = "redacted-"
-KEY_NAME = "of --redact"  # its hash names the key
-# So many ids are hashed without a pause (0.5 ms): the engine waits for the thread that writes no longer.
-IDS_AT_ONCE = 512
-PAUSE_SECONDS = 1e-4
+KEY_NAME = "of a copy"  # its hash names the key
+KEY_BYTES = 32
 
 # Of classes, functions and hooks: what begins with a public package is the package's own name.
 _PACKAGES = (
     "vllm torch transformers trl verl openrlhf skyrl skyrl_train nemo_rl prime_rl swift unsloth unsloth_zoo axolotl "
     "areal open_instruct roll pipelinerl accelerate peft deepspeed"
 )
-_OF_A_PACKAGE = re.compile(r"(?:%s)(?:[.:][A-Za-z_]\w*)+" % "|".join(_PACKAGES.split()))
+_OF_A_PACKAGE = re.compile(rf"(?:{'|'.join(_PACKAGES.split())})(?:[.:][A-Za-z_]\w*)+")
 # Methods of a worker and of its model, of any class.
 _HOOK = re.compile(r"(?:worker|model)\.[A-Za-z_]\w*")
 _PROCESS = re.compile(r"(?:Main|Spawn|Fork)?Process(?:-\d{1,4})*|(?:EngineCore|VllmWorker|APIServer)[-_DTP\d]{0,12}")
@@ -50,33 +50,35 @@ _NUMBERED = re.compile(r"\d{1,9}(?:_\d{1,9})?(?:_parallel_sample_\d{1,6})?(?:-[0
 # A name of a layer; a worker's method may be given anything as one.
 _TENSOR = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){0,30}")
 _ERROR = re.compile(r"([A-Za-z_]\w{0,80}):?(?: |$)")
+# What stands for numbers that cannot be read: they cannot be read in the copy either.
+_DAMAGED = "===="
 # Lists of numbers that are no token ids.
-_SIZES = frozenset("cudagraph_capture_sizes cuda_graph_sizes compile_sizes compile_ranges_split_points".split())
+_SIZES = frozenset({"cudagraph_capture_sizes", "cuda_graph_sizes", "compile_sizes", "compile_ranges_split_points"})
 _ARGUMENTS = frozenset(
-    "method mode level tags clear_cache timeout non_block reset_running_requests reset_connector "
-    "wait_for_inflight_requests is_checkpoint_format".split()
+    {
+        *("method", "mode", "level", "tags", "clear_cache", "timeout", "non_block", "reset_running_requests"),
+        *("reset_connector", "wait_for_inflight_requests", "is_checkpoint_format"),
+    }
 )
 
 
-def of_this_process(folder):
-    """Return the rules with the user's key. folder: the recorder's. Raises an error if the key is missing."""
-    with open(os.environ[VARIABLE], encoding="ascii") as file:
-        key = bytes.fromhex(file.read().strip())
-    if len(key) != 32:
-        raise ValueError("the key of this recording is damaged")
-    with open(os.path.join(folder, "public.json"), encoding="utf-8") as file:
-        public = json.load(file)
-    return Redaction(key, public["words"], public["names"])
+def new_redaction(tokens: bool) -> "Redaction":
+    """Return the rules under a key of their own. tokens: whether ids become hashes and logprobs stay, or both go."""
+    public = public_words()
+    return Redaction(secrets.token_bytes(KEY_BYTES), public["words"], public["names"], tokens)
 
 
 class Redaction:
     """The rules. key: 32 bytes. words, names: values and keys that vLLM's own code knows."""
 
-    def __init__(self, key: bytes, words: Iterable[str], names: Iterable[str]) -> None:
-        self.key, self.words, self.names = key, frozenset(words), frozenset(names)
+    def __init__(self, key: bytes, words: Iterable[str], names: Iterable[str], tokens: bool = True) -> None:
+        self.key, self.words, self.names, self.tokens = key, frozenset(words), frozenset(names), tokens
 
-    def redacted(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return what others may read of a record; if it has no rules, a record that says so."""
+    def redacted(self, record: Record) -> Record:
+        """Return what others may read of a record; if it has no rules, a record that says so.
+
+        A trainer's rows have their ids and logprobs from `redacted_rows.py`, and here none.
+        """
         rules = _RULES.get(record["kind"])
         if rules is None:
             kind = self._text(record["kind"])
@@ -85,8 +87,8 @@ class Redaction:
         for name, value in record.items():
             if name in rules:
                 kept[name] = None if value is None else rules[name](self, value)
-        if record["kind"] == "trainer":
-            kept["ids"] = self._rows(record)
+        if record["kind"] == "process":
+            kept["key"] = self.hidden(KEY_NAME)
         return kept
 
     def hidden(self, value: Any) -> str:
@@ -101,84 +103,77 @@ class Redaction:
         for end in range(4, len(data) + 4, 4):
             update(data[end - 4 : end])
             digests += copy().digest()
-            if end % (4 * IDS_AT_ONCE) == 0:
-                time.sleep(PAUSE_SECONDS)
         return array("i", [BEGINNING | (number & (BEGINNING - 1)) for number in array("I", bytes(digests))])
 
-    def is_public(self, text):
+    def is_public(self, text: str) -> bool:
         """Return whether a text is a word of public code, or a small number."""
         return text in self.words or any(pattern.fullmatch(text) for pattern in (_OF_A_PACKAGE, _PROCESS, _NUMBER))
 
     # Rules, of one value each -----------------------------------------------------------------------------------------
 
-    def _text(self, value):
+    def _text(self, value: Any) -> Any:
         return value if isinstance(value, str) and self.is_public(value) else self.hidden(value)
 
-    def _hook(self, value):
+    def _hook(self, value: Any) -> Any:
         return value if _HOOK.fullmatch(value) else self._text(value)
 
-    def _hooks(self, value):
+    def _hooks(self, value: Any) -> Any:
         return [self._hook(hook) for hook in value]
 
-    def _tensors(self, value):
+    def _tensors(self, value: Any) -> Any:
         return [name if _TENSOR.fullmatch(name) else self.hidden(name) for name in value]
 
-    def _kept(self, value):
+    def _kept(self, value: Any) -> Any:
         return value
 
-    def _ids(self, value):
-        # Of a recording that is read, numbers are base64: no reader of a public copy needs them.
-        return "" if isinstance(value, str) else type(value)(self.beginnings(value.values))
+    def _ids(self, value: str) -> str:
+        try:
+            return encoded(self.beginnings(whole_numbers(value))) if self.tokens else ""
+        except NotNumbers:
+            return _DAMAGED
 
-    def _rows(self, record):
-        ids, begin = record["ids"], 0
-        if isinstance(ids, str):
-            return ""
-        beginnings = array("i")
-        for length in record["lengths"]:
-            beginnings.extend(self.beginnings(ids.values[begin : begin + length]))
-            begin += length
-        return type(ids)(beginnings)
+    def _logprobs(self, value: str) -> str:
+        return value if self.tokens else ""
 
-    def _logprobs(self, value):
-        return "" if isinstance(value, str) else value
+    def _left_out(self, value: object) -> str:
+        return ""
 
-    def _request(self, value):
+    def _request(self, value: Any) -> Any:
         return value if _NUMBERED.fullmatch(value) else self.hidden(value)
 
-    def _stop(self, value):
+    def _stop(self, value: Any) -> Any:
         return value if value == "a stop string" else self.hidden(value)
 
-    def _error(self, value):
+    def _error(self, value: Any) -> Any:
         match = _ERROR.match(value)
         return match.group(1) if match else self.hidden(value)
 
-    def _answer(self, value):
+    def _answer(self, value: Any) -> Any:
         return value if isinstance(value, bool) else None
 
-    def _release(self, value):
+    def _release(self, value: Any) -> Any:
         match = _RELEASE.fullmatch(value)
         return None if match is None else match.group(1) + ("+" + match.group(2) if match.group(2) else "")
 
-    def _versions(self, value):
+    def _versions(self, value: Any) -> Any:
         kept = {name: self._release(release) for name, release in value.items() if isinstance(release, str)}
         return {name: release for name, release in kept.items() if release is not None and name in self.words}
 
-    def _variables(self, value):
+    def _variables(self, value: Any) -> Any:
         return {name: self._text(text) for name, text in value.items() if name in self.names}
 
-    def _arguments(self, value):
+    def _arguments(self, value: Any) -> Any:
         return {name: self._plain(argument, name) for name, argument in value.items() if name in _ARGUMENTS}
 
-    def _table(self, value):
+    def _table(self, value: Any) -> Any:
         # These are names of fields, of which a fork of vLLM may have others.
         return {name: self._plain(field, name) for name, field in value.items() if name in self.names}
 
-    def _model(self, value):
+    def _model(self, value: Any) -> Any:
         kept = {name: value.get(name) for name in ("number", "trainable", "adapters", "casts")}
         return {**kept, "class": self._text(value.get("class")), "dtype": self._text(value.get("dtype"))}
 
-    def _plain(self, value, name):
+    def _plain(self, value: Any, name: str) -> Any:
         """Return plain data with public names, words and numbers, and in each table a hash of the rest of it."""
         if isinstance(value, dict):
             kept = {key: self._plain(entry, key) for key, entry in value.items() if key in self.names}
@@ -193,16 +188,13 @@ class Redaction:
         return self.hidden(value) if "token_id" in name and type(value) is int else value
 
 
-_AT = {"at": Redaction._kept}
-
-
-def _rules(kept="", **others):
-    return {**_AT, **dict.fromkeys(kept.split(), Redaction._kept), **others}
+def _rules(kept: str = "", **others: Rule) -> Mapping[str, Rule]:
+    return {"at": Redaction._kept, **dict.fromkeys(kept.split(), Redaction._kept), **others}
 
 
 # A kind without rules is dropped, a field without one is left out. `kept` are numbers, flags and words of the
 # recorder's own, and of tensors their names and shapes, which are the architecture's.
-_RULES = {
+_RULES: Mapping[str, Mapping[str, Rule]] = {
     "process": _rules(
         "schema pid parent wall",
         host=Redaction.hidden,
@@ -212,7 +204,6 @@ _RULES = {
         versions=Redaction._versions,
         environment=Redaction._variables,
         settings=Redaction._table,
-        key=Redaction.hidden,
     ),
     "hooks": _rules(hooked=Redaction._hooks),
     "engine": _rules(
@@ -261,7 +252,8 @@ _RULES = {
         "call gradients backward asked_for rows begins lengths",
         function=Redaction._text,
         model=Redaction._model,
-        logprobs=Redaction._logprobs,
+        ids=Redaction._left_out,
+        logprobs=Redaction._left_out,
     ),
     "totals": _rules("requests sequences tokens cached aborted kept_sequences kept_tokens by_sampling ended"),
     "child": _rules("pid code", name=Redaction._text),

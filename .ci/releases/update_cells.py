@@ -29,14 +29,12 @@ def update_cells(cases: Sequence[UpdateCase]) -> Iterator[tuple[str, str, Cell]]
     """Yield name, title and cell of what each case shows."""
     for case in cases:
         levels = ", ".join(f"{factor}={level}" for factor, level in case.levels.items()) or case.path
-        place = f"{levels}/{case.name}"
-        title = levels if case.kind is CaseKind.PATH else f"{levels}, {case.name}"
+        place, title = f"{levels}/{case.name}", f"{levels}, {case.name}"
         if case.problem is not None:
             yield f"{place}/ran", title, word_cell(NOT_THERE if case.unsupported else FAILED)
             continue
-        if case.kind is not CaseKind.PATH:
-            yield f"{place}/ran", title, word_cell("runs")
-            yield from _requests(place, title, case)
+        yield f"{place}/ran", title, word_cell("runs")
+        yield from _requests(place, title, case)
         if case.parts is not None:
             yield f"{place}/parts", f"{title}: weights", word_cell(_parts(case))
 
@@ -79,8 +77,6 @@ def _parts(case: UpdateCase) -> str:
     read = parts.read_back
     if parts.verdict is Verdict.MISMATCH and read is not None and read.old:
         return f"{len(read.old)} OLD: {summary(read.old, shown=1)}"
-    if parts.verdict is Verdict.MISMATCH and read is not None and read.new_by_sums:
-        return "read as new, NO SCORE FITS"
     return "undecided" if parts.verdict is Verdict.INCONCLUSIVE else parts.because
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.updates.findings import UpdateFinding, findings_of, sequences_to_use
 from rlaudit.diagnosis.updates.judge import JudgedCase, judge_run
-from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, SEQUENCES, CaseKind
+from rlaudit.laboratory.studies.updates.cases import CaseKind
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
@@ -50,9 +50,7 @@ def exit_code(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding], fa
 
     That a release cannot do something is an answer, unless it can do nothing that was requested.
     """
-    undecided = [
-        judged for judged in cases if judged.case.kind in OF_MATRIX and not judged.unsupported and not judged.decided
-    ]
+    undecided = [judged for judged in cases if not judged.unsupported and not judged.decided]
     died = [judged for judged in cases if judged.record.status == "failed"]
     if undecided or died or _without_a_sequence(cases):
         return 3
@@ -61,9 +59,8 @@ def exit_code(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding], fa
 
 def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
     """Return the releases that have none of the sequences of calls that were requested of them."""
-    requested = [judged for judged in cases if judged.case.kind in OF_MATRIX]
-    releases = dict.fromkeys(judged.record.start.version for judged in requested)
-    runnable = {judged.record.start.version for judged in requested if not judged.unsupported}
+    releases = dict.fromkeys(judged.record.start.version for judged in cases)
+    runnable = {judged.record.start.version for judged in cases if not judged.unsupported}
     return [release for release in releases if release not in runnable]
 
 
@@ -84,7 +81,7 @@ def _finding(finding: UpdateFinding, recipe_path: Path) -> Finding:
 
 def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> list[Judgement]:
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    matrix = [judged for judged in cases if judged.case.kind in SEQUENCES and judged.ran]
+    matrix = [judged for judged in cases if judged.ran]
     clean = [judged for judged in matrix if judged.clean]
     paths = [
         judged.parts for judged in cases if judged.ran and judged.parts and judged.case.kind is not CaseKind.ADAPTER
@@ -139,7 +136,7 @@ def _case(judged: JudgedCase) -> UpdateCase:
         mode=case.mode.value,
         clear_cache=case.clear_cache,
         problem=judged.problem,
-        clean=judged.clean if case.kind in SEQUENCES else None,
+        clean=judged.clean,
         in_flight=judged.in_flight,
         around=judged.others,
         lags=judged.lags,

@@ -1,14 +1,14 @@
 """How new weights reach an engine, in two steps: a transport brings tensors to its workers, and a path loads them.
 
-Transports: a folder that every worker reads (disk); a second process that sends parameter by parameter, over NCCL or
-gloo (broadcast). The engine's process reports which one really ran, and over what
-(engines/vllm/scripts/weight_transports.py). Not covered: CUDA IPC, and vLLM's own NCCL sender.
+Transports: a folder that every worker reads (disk); a broadcast, parameter by parameter, over NCCL or gloo. The
+engine's process reports which one really ran, and over what (engines/vllm/scripts/weight_transports.py). Not covered:
+CUDA IPC, and vLLM's own NCCL sender.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-WeightPath = Literal["reload_weights", "reload_from_iterator", "load_weights", "weight_transfer"]
+WeightPath = Literal["reload_weights", "reload_from_iterator", "load_weights"]
 # How successive adapters are called.
 AdapterWay = Literal["new name", "new number", "in place", "same"]
 ADAPTER = "adapter"
@@ -18,14 +18,13 @@ Transport = Literal["disk", "broadcast"]
 
 BRINGS = {
     "disk": "read from disk",
-    "broadcast": "broadcast by a second process, parameter by parameter, over {backend}",
+    "broadcast": "broadcast, parameter by parameter, over {backend}",
 }
 SPELT = {"nccl": "NCCL"}
 LOADS = {
     "reload_weights": "loaded by the engine's reload_weights, which finds the files itself",
     "reload_from_iterator": "given to the engine's reload_weights as tensors",
     "load_weights": "given to model.load_weights",
-    "weight_transfer": "loaded by the course of the engine's weight-transfer API",
     ADAPTER: "named by each request as its adapter",
 }
 

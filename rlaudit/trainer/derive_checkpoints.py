@@ -1,4 +1,4 @@
-"""Derives checkpoints from a model: next versions of its weights, mixtures of two versions, and adapters.
+"""Derives checkpoints from a model: a next version of its weights, mixtures of both, and adapters.
 
 A worker script (see engines/cells/worker.py) for the trainer's interpreter: torch, safetensors, no rlaudit. Python 3.9
 syntax.
@@ -7,20 +7,19 @@ job
   model          folder of a checkpoint, or a hub id with `revision`
   output         folder that gets one folder per entry of `make`
   make           [{"name", ...}], in this order, each with one of
-                   "after": name, "scale": s, "seed": k   the next version: W + s * rms(W) * N(0, 1) in every tensor;
+                   "scale": s, "seed": k                  the next version: W + s * rms(W) * N(0, 1) in every tensor;
                                                           the noise depends on seed, new name and tensor name only
-                   "new": name, "old": name, "old_parts": [pattern, ...]
-                                                          the tensors of `new`, those that match a pattern from `old`
+                   "new": folder, "old_parts": [name, ...]
+                                                          the tensors of that version, these ones from the model
                    "adapter": rank, "scale": s, "seed": k a LoRA of the model's linear layers, in the folder `adapter`,
                                                           of size s * rms(W) in each; and the model with it merged
 
-"" names the model itself, and a path names a checkpoint outside `output`. A version stores every tensor in the dtype it
-came in. A mixture whose head and embedding differ while the model ties them is written as an untied model. An adapter
-and what it is merged into are in float32, so that both compute the same; with a scale of 0 nothing is merged.
+A version stores every tensor in its dtype. A mixture whose head and embedding differ while the model ties them is
+written as an untied model. An adapter and what it is merged into are in float32, so that both compute the same; with a
+scale of 0 nothing is merged.
 result: made {name: {"path", "tensors", "tied"}}
 """
 
-import fnmatch
 import hashlib
 import json
 import os
@@ -50,19 +49,12 @@ def run(job, channel):
         target = output / order["name"]
         if "adapter" in order:
             made[order["name"]] = write_adapter(source, target, order)
-        elif "after" in order:
-            made[order["name"]] = write_version(resolve(order["after"], output, source), target, order)
+        elif "new" in order:
+            made[order["name"]] = write_mixture(source, target, order)
         else:
-            made[order["name"]] = write_mixture(output, target, order, source)
+            made[order["name"]] = write_version(source, target, order)
         channel.emit("progress", done=place + 1, total=len(job["make"]))
     return {"made": made, "model": str(source)}
-
-
-def resolve(name, output, source):
-    """Return the folder of a checkpoint that an order names."""
-    if not name:
-        return source
-    return Path(name) if os.path.isabs(name) else output / name
 
 
 def folder_of(model, revision):
@@ -108,15 +100,15 @@ def generator(seed, version, name):
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
 
 
-def write_mixture(output, target, order, source):
-    """Write the new tensors, with the old ones if a pattern matches; `lm_head.weight` is a tied model's head, too."""
-    folder = resolve(order["new"], output, source)
-    new, old = read_tensors(folder), read_tensors(resolve(order["old"], output, source))
+def write_mixture(source, target, order):
+    """Write the new tensors but for the named ones, which are old; `lm_head.weight` is a tied model's head, too."""
+    folder = Path(order["new"])
+    new, old = read_tensors(folder), read_tensors(source)
     was_tied = tied(folder, new)
     if was_tied:
         for tensors in (new, old):
             tensors[HEAD] = tensors[EMBEDDING].clone()
-    taken = [name for name in new if any(fnmatch.fnmatchcase(name, pattern) for pattern in order["old_parts"])]
+    taken = [name for name in new if name in order["old_parts"]]
     for name in taken:
         new[name] = old[name]
     still_tied = was_tied and ((HEAD in taken) == (EMBEDDING in taken))

@@ -7,7 +7,7 @@ job
   transport   disk or broadcast
   weights     folder of the file
   skip        parts of tensor names that are never handed over (planted)
-  extension   folder with the senders (engines/vllm/extension/rlaudit_weight_senders.py)
+  extension   folder with the senders (engines/vllm/extension/rlaudit_weight_transport.py)
   workers     of the engine
   seconds     longest wait for them
 """
@@ -38,10 +38,9 @@ def through_a_file(job, pipe):
 def by_a_sender(job, pipe):
     """Connect to the engine's workers, and return a function that sends them tensor by tensor."""
     sys.path.append(job["extension"])
-    from rlaudit_broadcast import place
-    from rlaudit_weight_senders import Broadcasts, own_device
+    from rlaudit_weight_transport import Sender, own_device, place
 
-    sender = Broadcasts(own_device(job["workers"]), job["seconds"])
+    sender = Sender(own_device(job["workers"]), job["seconds"])
     sender.meet(pipe.ask({"do": "join", "place": place(sender.device), "port": sender.port}))
 
     def give(weights, version):

@@ -79,14 +79,12 @@ def _update(mode: str, clear: bool, skip: Sequence[str] = ()) -> Step:
     return {"do": "update", "version": "1", "mode": mode, "clear_cache": clear, "while_paused": [], **planted}
 
 
-def held(outcome: Outcome, case: str) -> dict[str, str]:
-    """Parameter to version, from what its layer answers, else from its bytes."""
+def held(outcome: Outcome, case: str) -> dict[str, str | None]:
+    """Tensor to version, of those that could be compared."""
     (told,) = [one for one in outcome.result["read_backs"] if one["case"] == case]
     assert told["believed"] == "1"
-    found = {
-        name: one["probe"] if one["probe"] is not None else one["bytes"] for name, one in told["parameters"].items()
-    }
-    return {name: version for name, version in found.items() if version is not None}
+    tensors: dict[str, str | None] = told["tensors"]
+    return tensors
 
 
 def samples(folder: Path, case: str, name: str) -> list[dict[str, Any]]:

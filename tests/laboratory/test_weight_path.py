@@ -22,13 +22,13 @@ def test_the_usual_path_is_that_of_the_transport_the_engine_and_the_device(
 
 
 def test_a_path_that_is_asked_for_is_taken() -> None:
-    assert loading_path("weight_transfer", "broadcast", "V1", "cuda") == "weight_transfer"
+    assert loading_path("reload_from_iterator", "broadcast", "V1", "cuda") == "reload_from_iterator"
 
 
 def test_what_ran_is_said_with_what_it_went_over_and_why_not_over_nccl() -> None:
     over = {"name": "broadcast", "backend": "gloo", "because": "the engine is on a CPU"}
     said = in_words("load_weights", over)
-    assert said.startswith("broadcast by a second process, parameter by parameter, over gloo, not NCCL: the engine is")
+    assert said.startswith("broadcast, parameter by parameter, over gloo, not NCCL: the engine is")
     assert said.endswith("; given to model.load_weights")
     over = {"name": "broadcast", "backend": "nccl", "because": None}
-    assert "over NCCL; loaded by the course of the engine's weight-transfer API" in in_words("weight_transfer", over)
+    assert "over NCCL; given to the engine's reload_weights as tensors" in in_words("reload_from_iterator", over)

@@ -1,13 +1,14 @@
-"""Both ends of a broadcast, each in a process of its own, and what is told of experts whose elements moved.
+"""Both ends of a broadcast of weights.
 
 Needs torch and safetensors in the interpreter that runs the tests, as a trainer's environment has them.
 """
 
-import json
 import os
-import subprocess
 import sys
+import typing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +16,6 @@ torch = pytest.importorskip("torch", reason="weights need torch: run these tests
 pytest.importorskip("safetensors", reason="as above")
 
 VLLM = Path(__file__).parents[2] / "rlaudit" / "engines" / "vllm"
-SENDER = VLLM / "scripts" / "weight_sender.py"
 sys.path.append(str(VLLM / "extension"))
 
 TENSORS = {"a.weight": (3, 4), "b.weight": (5,), "c.scale": ()}
@@ -32,50 +32,29 @@ def checkpoint(folder, version):
 
 @pytest.fixture
 def received(tmp_path):
-    """What a worker receives of one update: [(name, dtype, the value that fills it)]."""
-    from rlaudit_broadcast import Group, find_store
-    from rlaudit_weight_sources import join, tensors_of
-
-    process = subprocess.Popen(
-        [sys.executable, str(SENDER)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-        env={"PYTHONPATH": str(VLLM / "extension")},
-    )
-
-    def say(message):
-        process.stdin.write(json.dumps(message) + "\n")
-        process.stdin.flush()
-
-    def hear():
-        return json.loads(process.stdout.readline())
+    """What a worker receives of one update: [(name, dtype, the value that fills it)]. The sender is another thread."""
+    from rlaudit_weight_transport import Group, Sender, checkpoint_tensors, find_store, join, place, tensors_of
 
     folders = {str(version): checkpoint(tmp_path / str(version), version) for version in (0, 1)}
-    say({"checkpoints": {**folders, "none": "no/folder"}, "workers": 1, "seconds": 600})
-    end = hear()
-    assert end["place"]["gpu"] is None or torch.cuda.is_available()
-    say({"backend": "gloo", "size": 2})
     cpu = torch.device("cpu")
-    join(Group("gloo", find_store(end["port"], 600), 1, 2, cpu, 600))
-    assert hear() == {"ready": True}
+    assert place(cpu) == {"gpu": None, "nccl": None}
+    sender = Sender(cpu, 600)
+    with ThreadPoolExecutor() as threads:
+        met = threads.submit(sender.meet, {"backend": "gloo", "size": 2})
+        join(Group("gloo", find_store(sender.port, 600), 1, 2, cpu, 600))
+        met.result()
 
-    def update(version="1", skip=()):
-        say({"send": version, "skip": list(skip)})
-        told = hear()
-        if "error" in told:
-            return told["error"]
-        found = [
-            (name, str(tensor.dtype).replace("torch.", ""), float(tensor.float().mean()))
-            for name, tensor in tensors_of(told["source"], cpu)
-        ]
-        assert hear() == {"sent": len(found)}
-        return found
+        def update(version="1", skip=()):
+            source = sender.source(checkpoint_tensors(folders[version], skip))
+            sent = threads.submit(sender.send, checkpoint_tensors(folders[version], skip))
+            found = [
+                (name, str(tensor.dtype).replace("torch.", ""), float(tensor.float().mean()))
+                for name, tensor in tensors_of(source, cpu)
+            ]
+            assert sent.result() == len(found)
+            return found
 
-    with process:
         yield update
-        process.stdin.close()
-        assert process.wait() == 0
 
 
 WHOLE = [
@@ -95,13 +74,8 @@ def test_what_is_left_out_does_not_come(received):
     assert sorted(received(skip=["b."])) == [one for one in WHOLE if one[0] != "b.weight"]
 
 
-def test_a_checkpoint_that_cannot_be_read_is_an_answer_and_the_next_update_goes_on(received):
-    assert "no/folder" in received("none")
-    assert sorted(received()) == WHOLE
-
-
 def test_nccl_is_taken_only_where_every_end_has_a_gpu_of_its_own_and_one_nccl():
-    from rlaudit_broadcast import backend_between
+    from rlaudit_weight_transport import backend_between
 
     ends = [{"gpu": "GPU-a", "nccl": "2.27.5"}, {"gpu": "GPU-b", "nccl": "2.27.5"}]
     assert backend_between(ends) == ("nccl", None)
@@ -116,7 +90,7 @@ def test_nccl_is_taken_only_where_every_end_has_a_gpu_of_its_own_and_one_nccl():
 
 
 def test_a_group_is_made_under_the_senders_nccl_variables_and_the_workers_own_come_back(monkeypatch):
-    from rlaudit_broadcast import nccl_variables
+    from rlaudit_weight_transport import nccl_variables
 
     monkeypatch.setenv("NCCL_ALGO", "allreduce:tree")
     monkeypatch.setenv("NCCL_PROTO", "Simple")
@@ -127,28 +101,58 @@ def test_a_group_is_made_under_the_senders_nccl_variables_and_the_workers_own_co
     assert "NCCL_IB_HCA" not in os.environ
 
 
-def experts(version):
-    generator = torch.Generator().manual_seed(version)
-    shapes = {"gate_proj": (8, 4), "up_proj": (8, 4), "down_proj": (4, 8)}
-    return {
-        f"m.0.mlp.experts.{expert}.{word}.weight": torch.randn(shape, generator=generator)
-        for expert in range(3)
-        for word, shape in shapes.items()
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv_proj = torch.nn.Linear(4, 8, bias=False)
+
+
+class Model(torch.nn.Module):
+    """One layer as vLLM holds it: q, k and v in one tensor, and a vocabulary that is padded."""
+
+    packed_modules_mapping: typing.ClassVar = {"qkv_proj": ["q_proj", "k_proj", "v_proj"]}
+
+    def __init__(self, tensors, head):
+        super().__init__()
+        self.embed_tokens, self.attn, self.norm = torch.nn.Embedding(10, 4), Attention(), torch.nn.LayerNorm(4)
+        self.empty = torch.nn.Linear(4, 4, bias=False)
+        qkv = torch.cat([tensors[f"attn.{part}_proj.weight"] for part in "qkv"])
+        self.attn.qkv_proj.weight.data = qkv.to(torch.bfloat16)
+        self.norm.weight.data = tensors["norm.weight"]
+        self.embed_tokens.weight.data[:7] = tensors["embed_tokens.weight"]
+        # A kernel has packed it.
+        self.empty.weight.data = torch.empty(0)
+        self.head = head
+
+    def compute_logits(self, hidden):
+        return hidden @ self.head.t()
+
+
+def test_what_a_model_holds_is_read_back_tensor_by_tensor_and_its_head_by_its_answer(tmp_path):
+    from rlaudit_weight_update import read_back
+    from safetensors.torch import save_file
+
+    shapes = {"attn.q_proj": (4, 4), "attn.k_proj": (2, 4), "attn.v_proj": (2, 4), "norm": (4,), "embed_tokens": (7, 4)}
+    versions = []
+    for version in range(2):
+        random = torch.Generator().manual_seed(version)
+        tensors = {f"{name}.weight": torch.randn(shape, generator=random) for name, shape in shapes.items()}
+        versions.append({**tensors, "empty.weight": torch.randn((4, 4), generator=random)})
+        versions[-1]["model.embed_tokens.weight"] = versions[-1]["embed_tokens.weight"].clone()
+        (tmp_path / str(version)).mkdir()
+        save_file(versions[-1], tmp_path / str(version) / "model.safetensors")
+    held = {**versions[1], "attn.k_proj.weight": versions[0]["attn.k_proj.weight"], "norm.weight": torch.zeros(4)}
+    model = Model(held, versions[0]["embed_tokens.weight"])
+    config = SimpleNamespace(
+        parallel_config=SimpleNamespace(world_size=1), model_config=SimpleNamespace(dtype=torch.float32)
+    )
+    read = read_back(model, config, [str(tmp_path / "0"), str(tmp_path / "1")])
+    assert read["tensors"] == {
+        "attn.q_proj.weight": 1,
+        "attn.k_proj.weight": 0,
+        "attn.v_proj.weight": 1,
+        "norm.weight": None,
+        "embed_tokens.weight": 1,
     }
-
-
-def test_a_fused_layer_is_read_whatever_order_its_kernel_keeps_and_the_old_half_of_an_expert_is_named():
-    from rlaudit_expert_weights import expert_tensors, versions_held
-
-    versions = [experts(0), experts(1)]
-    named = expert_tensors("m.0.mlp.experts.routed.w13_weight", versions[0])
-    assert [len(names) for names in named] == [2, 2, 2]
-    assert expert_tensors("m.0.mlp.gate.weight", versions[0]) is None
-    mixed = {**versions[1], named[2][1]: versions[0][named[2][1]]}
-    # Halves swapped, rows in another order, and padding between them.
-    fused = torch.stack([torch.cat([mixed[up], torch.zeros(2, 4), mixed[gate]]).flip(0) for gate, up in named])
-    held = versions_held(fused, named, versions)
-    assert [name for name, version in held.items() if version == 0] == [named[2][1]]
-    assert sorted(held.values()) == [0, 1, 1, 1, 1, 1]
-    fused[0, 0, 0] += 1
-    assert [name for name, version in versions_held(fused, named, versions).items() if version is None] == named[0]
+    assert sorted(read["unread"]) == ["empty.weight", "model.embed_tokens.weight"]
+    assert read["logits"] == 0

@@ -22,11 +22,11 @@ def test_a_release_without_a_reload_from_a_folder_is_updated_by_load_weights(rel
 
 def test_a_path_that_the_recipe_writes_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump({"weight_updates": {"engines": [{"path": "weight_transfer"}]}}))
+    path.write_text(yaml.safe_dump({"weight_updates": {"engines": [{"path": "load_weights"}]}}))
     _, _, recipes = recipes_by_release(str(path), "0.8.5", "cpu")
     recipe: Any = recipes["0.8.5"]
     (engine,) = recipe.weight_updates.engines
-    assert engine.path == "weight_transfer"
+    assert engine.path == "load_weights"
 
 
 @pytest.mark.parametrize(("name", "count"), [("every-release", 43), ("updates-by-release", 9)])

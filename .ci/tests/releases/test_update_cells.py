@@ -12,13 +12,14 @@ from rlaudit.laboratory.studies.updates.parts_read import PartsRead
 from rlaudit.layers import Verdict
 from rlaudit.report.parts.weight_updates import UpdateCase
 
-PLACE = "path=load_weights/what the path updates"
+PLACE = "prefix-caching=on/mode=wait, clear_cache=True"
 
 
-def path_case(**fields: Any) -> UpdateCase:
+def case_of(**fields: Any) -> UpdateCase:
     usual: dict[str, Any] = {
-        "start": "vLLM 0.18.1, path load_weights", "version": "0.18.1", "path": "load_weights", "transport": None,
-        "levels": {"path": "load_weights"}, "name": "what the path updates", "kind": CaseKind.PATH, "mode": "wait",
+        "start": "vLLM 0.18.1, prefix-caching=on", "version": "0.18.1", "path": "load_weights", "transport": None,
+        "levels": {"prefix-caching": "on"}, "name": "mode=wait, clear_cache=True", "kind": CaseKind.MATRIX,
+        "mode": "wait",
         "clear_cache": True, "problem": None, "clean": None, "in_flight": RequestCount(), "around": RequestCount(),
         "lags": (), "parts": None, "staleness": None, "continuity": None, "seconds": 1.0, "cell": "abc",
         "unsupported": False,
@@ -32,10 +33,10 @@ def words(case: UpdateCase) -> dict[str, str | None]:
 
 @pytest.mark.parametrize(("unsupported", "word"), [(True, "not there"), (False, "failed")])
 def test_a_case_that_did_not_run_says_whether_the_release_has_such_calls(unsupported: bool, word: str) -> None:
-    case = path_case(problem="load: this vLLM has no reload_weights", unsupported=unsupported)
+    case = case_of(problem="load: this vLLM has no reload_weights", unsupported=unsupported)
     assert words(case) == {f"{PLACE}/ran": word}
     assert without_cases([case]) == [
-        "vLLM 0.18.1, path load_weights, what the path updates: load: this vLLM has no reload_weights"
+        "vLLM 0.18.1, prefix-caching=on, mode=wait, clear_cache=True: load: this vLLM has no reload_weights"
     ]
 
 
@@ -49,5 +50,5 @@ def test_a_case_that_did_not_run_says_whether_the_release_has_such_calls(unsuppo
     ],
 )
 def test_parts_that_stayed_old_are_named(verdict: Verdict, old: tuple[str, ...], word: str) -> None:
-    read = PartsRead("1", 3, 3 - len(old), 3, 3, old, (), (), (), None)
-    assert words(path_case(parts=Parts(verdict, "because", "figures", read))) == {f"{PLACE}/parts": word}
+    read = PartsRead("1", 3, 3 - len(old), old, (), (), False)
+    assert words(case_of(parts=Parts(verdict, "because", "figures", read)))[f"{PLACE}/parts"] == word

@@ -13,8 +13,7 @@ from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.parts import Parts
 from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.diagnosis.updates.staleness import Staleness
-from rlaudit.laboratory.studies.updates.cases import FLIGHT, SEQUENCES, CaseKind
-from rlaudit.laboratory.studies.updates.parts_read import HEAD
+from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind
 from rlaudit.laboratory.weight_path import ADAPTER
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast
@@ -59,8 +58,7 @@ def sequences_to_use(cases: Sequence[JudgedCase]) -> list[str]:
     """Return a sentence for each engine start with a matrix: its cheapest clean sequence, and what is not clean."""
     by_start: dict[str, list[JudgedCase]] = {}
     for judged in cases:
-        if judged.case.kind in SEQUENCES:
-            by_start.setdefault(judged.record.start.name, []).append(judged)
+        by_start.setdefault(judged.record.start.name, []).append(judged)
     return [f"{name}: {_sequence_to_use(matrix, cases)}" for name, matrix in by_start.items()]
 
 
@@ -99,7 +97,7 @@ def _case_findings(judged: JudgedCase) -> Iterator[UpdateFinding]:
     start, case, where = judged.record.start, judged.case, judged.where
     at = f"{start.name}, {case.name}"
     if judged.problem is not None:
-        if judged.unsupported or case.kind is CaseKind.PATH:
+        if judged.unsupported:
             yield UpdateFinding("refused", NOTE, where, f"vLLM {start.version}, {judged.loading}: {judged.problem}")
         else:
             yield UpdateFinding("case-not-run", WARNING, where, f"{at}: {judged.problem}")
@@ -214,8 +212,7 @@ def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             continue
         if parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
             # A matrix has one engine for each level of a release: a part that is old in one is old in all.
-            alone = judged.case.kind is CaseKind.PATH or start.transport != "disk"
-            levels = ", ".join(start.own) if alone else ""
+            levels = ", ".join(start.own) if start.transport != "disk" else ""
             adapter = start.path == ADAPTER
             grouped.setdefault((start.version, levels, adapter, parts.because), []).append((judged, parts))
     for (version, levels, adapter, because), members in grouped.items():
@@ -233,7 +230,7 @@ def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
 
 
 def _next_step(parts: Parts) -> str:
-    if parts.read_back is not None and HEAD in parts.read_back.old_behind_new_bytes:
+    if parts.read_back is not None and parts.read_back.old_head_behind:
         return (
             "the head computes with a copy that the update does not reach: start with an untied checkpoint "
             "(lm_head.weight written out, tie_word_embeddings false), or restart the engine for new weights"

@@ -112,8 +112,6 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
     )
     if record.status != "ok":
         return judged
-    if case.kind is CaseKind.PATH:
-        return replace(judged, parts=_parts(record, case, flights, book, margin))
     if case.kind is CaseKind.ADAPTER:
         if not judged.ran:
             return judged
@@ -146,6 +144,6 @@ def _parts(
     if read_back is None:
         return None
     parts = read_parts(read_back)
-    mixture = mixture_name(int(parts.believed), parts.old) if parts is not None and parts.old else None
+    mixture = mixture_name(parts.old) if parts is not None and parts.old else None
     cold = [flight for flight in flights if flight.run == COLD_AFTER]
     return judge_parts(parts, cold, book, mixture, fit_margin(flights, book, margin))

@@ -1,10 +1,10 @@
 """Which parts of the model an update reached, by reading the worker's weights back and by scores.
 
 Two witnesses must agree, or the parts are inconclusive:
-    read back   a parameter's bytes, and its layer's answer to a probe: names every tensor, one worker only
+    read back   fingerprints of tensors, and the head's answer to a probe: names them, one worker only
     scores      tokens of a cold cache under the new weights, under the old ones, and under the mixture that was read
-A layer whose parameter is new and whose answer is old computes with a packed or cast copy that the update did not
-reach: a checksum of its weights would not show that.
+A head whose parameter is new and whose answer is old computes with a packed or cast copy that the update did not
+reach: no fingerprint of its weights shows that.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class K3Under:
 
 @dataclass(frozen=True)
 class Parts:
-    """Which parameters an update reached."""
+    """Which tensors an update reached."""
 
     verdict: Verdict
     because: str
@@ -81,11 +81,6 @@ def _without_explanation(parts: PartsRead | None) -> str:
     """Return why scores fit neither version, as far as the read back tells."""
     if parts is not None and parts.of_no_version:
         return f"{summary(parts.of_no_version)} holds what is of no version"
-    if parts is not None and parts.new_by_sums:
-        return (
-            f"the scores do not fit the new weights, though all were read back; the kernel may read the experts' "
-            f"{parts.new_by_sums} parameters in another order, or from a copy"
-        )
     return "the scores do not fit the new weights, and nothing that was read explains it"
 
 
@@ -105,14 +100,10 @@ def _is_below(k3: Measurement, margin: float) -> bool:
 def _figures(parts: PartsRead | None, k3: K3Under) -> str:
     figures = []
     if parts is not None:
-        behind = summary(parts.old_behind_new_bytes)
-        hidden = f"; {behind} answers with old weights behind new bytes" if behind else ""
+        hidden = "; the head answers with old weights behind its parameter" if parts.old_head_behind else ""
         foreign = f"; of no version: {summary(parts.of_no_version)}" if parts.of_no_version else ""
         unread = f"; {len(parts.unread)} could not be read" if parts.unread else ""
-        figures.append(
-            f"{parts.new} of {parts.parameters} parameters read back as new ({parts.new_by_bytes} by their bytes, "
-            f"{parts.new_by_answer} by their layer's answer){hidden}{foreign}{unread}"
-        )
+        figures.append(f"{parts.new} of {parts.tensors} tensors read back as new{hidden}{foreign}{unread}")
     if k3.new is not None:
         figures.append(f"k3 {_rounded(k3.new)} under the new weights")
     if k3.read is not None:

@@ -16,10 +16,7 @@ def _scripts(*names: str) -> tuple[Path, ...]:
     return tuple(_SCRIPTS / f"{name}.py" for name in names)
 
 
-_UPDATES = tuple(
-    EXTENSION / f"rlaudit_{name}.py"
-    for name in ("weight_sources", "weight_senders", "broadcast", "weight_update", "expert_weights")
-)
+_RECORDER = Path(__file__).parents[2] / "recorder" / "shipped"
 
 ENGINE = Engine(
     package=Package(
@@ -51,9 +48,9 @@ ENGINE = Engine(
     hand_over=_SCRIPTS / "recorded_samples.py",
     update=_SCRIPTS / "update_weights.py",
     update_with=(
-        *_scripts("loaded_engine", "steerable_engine", "weight_transports", "weight_sender", "update_session"),
-        *_scripts("generate"),
-        *_UPDATES,
+        *_scripts("loaded_engine", "steerable_engine", "weight_transports", "update_session", "generate"),
+        *(EXTENSION / f"rlaudit_{name}.py" for name in ("weight_transport", "weight_update")),
+        *(_RECORDER / f"rlaudit_{name}.py" for name in ("recorder", "weights")),
     ),
     train=_SCRIPTS / "rollouts_for_training.py",
     train_with=(

@@ -270,6 +270,21 @@ def _read_weights(process, served):
         recorder.put("weights", tensors=_set_of(process, tensors), values=values, **fields)
 
 
+def fingerprints(model, tensors):
+    """Return {name: (elements of a tensor, elements that a model holds of it)}; NaN for what does not compare.
+
+    model: whole in this process. tensors: (name, tensor) as they would be sent; rounded as the model holds them.
+    """
+    served = _Served(model, 0, 1)
+    for name, tensor in tensors:
+        _note_sent(served, name, tensor)
+    held = dict(served.named())
+    counterparts = [_counterpart(served, held, name, shape) for name, (_, shape, _) in served.sent.items()]
+    rows = _on_the_host([row for _, _, row in served.sent.values()] + [row for row, _ in counterparts])
+    rounded = _rounded(rows[: len(counterparts)], [dtype for _, dtype in counterparts])
+    return dict(zip(served.sent, zip(rounded, rows[len(counterparts) :])))
+
+
 def _packed(rows):
     """Return the rows as they are written: fewer elements of each if they are very many."""
     kept = max(LEAST_ELEMENTS, min(recorder.ELEMENTS, MOST_ELEMENTS // max(1, len(rows))))

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Final
 
 from rlaudit.counted import counted
 from rlaudit.diagnosis.updates.requests import RequestCount
-from rlaudit.laboratory.studies.updates.cases import OF_MATRIX
 from rlaudit.layers import Layer, Verdict
 from rlaudit.measurement.contrast import Contrast
 from rlaudit.measurement.measure import Measurement
@@ -90,8 +89,6 @@ def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
     """Return the matrix: after each sequence of calls, what became of requests and which weights tokens came from."""
     rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "added k3", "flights after", "clean"]]
     for case in cases:
-        if case.kind not in OF_MATRIX:
-            continue
         stale = case.staleness
         if case.problem or stale is None:
             old = case.parts.because if case.parts else "not judged"
@@ -138,9 +135,7 @@ def _parts(cases: Sequence[UpdateCase]) -> list[str]:
     lines = []
     for case in cases:
         way = f"{case.start}, {case.name}" if case.kind == "adapter" else f"{case.start}, loading by {case.path}"
-        if case.kind == "path" and case.problem:
-            lines.append(f"{way}: refused. {case.problem}")
-        elif case.parts:
+        if case.parts:
             lines.append(f"{way}: {case.parts.because}. {case.parts.sure}")
     return lines
 

@@ -24,7 +24,7 @@ CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, None, 0.1, 1e-3, None)
 
 
 def read(*old: str) -> PartsRead:
-    return PartsRead("1", 3, 3 - len(old), 2, 1, old, (), (), tuple(name for name in old if name == HEAD), None)
+    return PartsRead("1", 3, 3 - len(old), old, (), (), HEAD in old)
 
 
 def judged(
@@ -56,11 +56,6 @@ def test_a_part_that_keeps_old_weights_is_an_error_with_a_way_out() -> None:
     assert "untied checkpoint" in finding.next
 
 
-def test_a_path_that_the_release_refuses_is_a_note_and_not_a_failure() -> None:
-    (finding,) = findings_of([judged("path", problem="update: no such thing")])
-    assert (finding.name, finding.severity) == ("refused", "note")
-
-
 @pytest.mark.parametrize(
     ("count", "named"),
     [
@@ -87,7 +82,7 @@ def test_what_a_release_cannot_do_is_an_answer_and_what_broke_is_not() -> None:
 
 def test_a_release_that_can_do_nothing_of_what_was_asked_leaves_the_question_open() -> None:
     cannot = judged(problem="pause: no pause with mode=keep", unsupported=True, staleness=None)
-    assert exit_code([cannot, judged(kind="path")], (), fail_on_mismatch=True) == 3
+    assert exit_code([cannot], (), fail_on_mismatch=True) == 3
 
 
 def test_the_cheapest_clean_sequence_is_the_one_to_use() -> None:
@@ -111,7 +106,10 @@ def test_none_is_to_be_used_if_none_was_clean() -> None:
 
 def test_an_engine_without_a_pause_is_to_be_held_and_a_part_that_stays_old_is_said() -> None:
     parts = Parts(Verdict.MISMATCH, "the head kept the old weights", "", read(HEAD))
-    cases = [judged(case={"clear_cache": False}, kind_of_engine="V0"), judged("path", parts=parts)]
+    cases = [
+        judged(case={"clear_cache": False}, kind_of_engine="V0"),
+        judged(case={"mode": PauseMode.WAIT}, parts=parts),
+    ]
     (sentence,) = sequences_to_use(cases)
     assert "hold the loop that steps the engine" in sentence
     assert sentence.endswith("with any of them, the head kept the old weights")

@@ -77,5 +77,4 @@ def _engine(release: str, kind: EngineKind) -> dict[str, Any]:
         "modes": [MODE],
         "clear_cache": list(CLEARS_OF[kind]),
         "prefix_caching": [CACHING_OF[kind]],
-        "in_a_row": 0,
     }

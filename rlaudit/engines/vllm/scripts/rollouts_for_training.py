@@ -7,7 +7,7 @@ updates (steerable_engine.py): V1 as AsyncLLM, V0 stepped.
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
   transport       how weights come from the trainer: disk or broadcast (weight_transports.py)
-  path            how they are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
+  path            how they are loaded: reload_weights, reload_from_iterator or load_weights
   mode            how the engine is paused meanwhile: none, keep, wait or abort; clear_cache: of the pause
   reset_cache     whether reset_prefix_cache is called after each load
   seconds         longest wait of one end of the transport for the other
@@ -215,7 +215,7 @@ class Session:
         job, started, in_flight = self.job, time.monotonic(), self.in_flight
         if job["mode"] != "none":
             await self.engine.pause(job["mode"], job["clear_cache"])
-        await self.engine.load(message["source"], message["version"])
+        await self.engine.load(message["source"])
         if job["reset_cache"]:
             await self.engine.reset_prefix_cache()
         self.version = message["version"]

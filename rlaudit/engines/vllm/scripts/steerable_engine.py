@@ -14,7 +14,6 @@ import json
 import os
 
 EXTENSION = "rlaudit_weight_update.WeightUpdate"
-BACKEND = "rlaudit"
 # Parameters of the engine's own reload_weights, which had none before 0.16.0 and read the first checkpoint again.
 RELOAD_NEEDS = {"reload_weights": "weights_path", "reload_from_iterator": "weights_iterator"}
 
@@ -100,23 +99,6 @@ def lora_request(adapter, channel, in_place=False):
     return LoRARequest(**arguments)
 
 
-def transfer_config(backend, channel):
-    """Return a WeightTransferConfig for our backend.
-
-    0.18.1 checks the name against a type, yet looks the transport up in a registry: there the name is set afterwards.
-    """
-    try:
-        from vllm.config.weight_transfer import WeightTransferConfig
-    except ImportError:
-        raise channel.Unsupported("this vLLM has no native weight-transfer API (it came with 0.16.0)")
-    try:
-        return WeightTransferConfig(backend=backend)
-    except ValueError:
-        config = WeightTransferConfig()
-        config.backend = backend
-        return config
-
-
 class AsyncEngine:
     """V1's AsyncLLM: the engine runs in another process."""
 
@@ -130,8 +112,6 @@ class AsyncEngine:
         self.channel = channel
         # The adapter of requests that are submitted from now on.
         self.adapter = None
-        if path == "weight_transfer":
-            arguments["weight_transfer_config"] = transfer_config(BACKEND, channel)
         if hasattr(AsyncEngineArgs, "disable_log_stats"):
             arguments.setdefault("disable_log_stats", True)
         self.output_kind = RequestOutputKind.DELTA
@@ -144,10 +124,6 @@ class AsyncEngine:
         needed = RELOAD_NEEDS.get(self.path)
         if needed and needed not in json.loads((await self.call("rlaudit_reload_takes"))[0]):
             raise self.channel.Unsupported("reload_weights of this vLLM takes no %s" % needed)
-        if self.path == "weight_transfer":
-            from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
-
-            await self.engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info={}))
 
     def can_pause(self, mode, clear_cache):
         """Return whether this release has that kind of pause."""
@@ -161,7 +137,7 @@ class AsyncEngine:
         """Go on sampling."""
         await self.engine.resume_generation()
 
-    async def load(self, source, version):
+    async def load(self, source):
         """Load from the source (weight_transports.py) by the job's path."""
         if self.path == "adapter":
             self.adapter = source["adapter"]
@@ -170,20 +146,7 @@ class AsyncEngine:
             return None
         if self.path == "reload_weights":
             return await self.engine.collective_rpc("reload_weights", kwargs={"weights_path": source["path"]})
-        if self.path in ("load_weights", "reload_from_iterator"):
-            return await self.engine.collective_rpc("rlaudit_" + self.path, args=(source,))
-        from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
-
-        start_update = getattr(self.engine, "start_weight_update", None)
-        if start_update is not None:
-            takes_format = "is_checkpoint_format" in inspect.signature(start_update).parameters
-            await (start_update(is_checkpoint_format=True) if takes_format else start_update())
-        await self.engine.update_weights(WeightTransferUpdateRequest(update_info={"source": source}))
-        finish_update = getattr(self.engine, "finish_weight_update", None)
-        if finish_update is not None:
-            takes_version = "weight_version" in inspect.signature(finish_update).parameters
-            await (finish_update(weight_version=str(version)) if takes_version else finish_update())
-        return None
+        return await self.engine.collective_rpc("rlaudit_" + self.path, args=(source,))
 
     async def call(self, method, *arguments):
         """Return each worker's answer to a method of our extension."""
@@ -216,8 +179,8 @@ class SteppedEngine:
     """An engine without a pause call, stepped by our loop: an update goes between two steps."""
 
     def __init__(self, arguments, path, channel):
-        if path in ("reload_weights", "reload_from_iterator", "weight_transfer"):
-            raise channel.Unsupported("this vLLM has no %s" % path.replace("reload_from_iterator", "reload_weights"))
+        if path in ("reload_weights", "reload_from_iterator"):
+            raise channel.Unsupported("this vLLM has no reload_weights")
         # A V1 engine in a separate process, without pause_generation, would go on stepping during the update.
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
         from vllm import LLM
@@ -276,7 +239,7 @@ class SteppedEngine:
         """Step again."""
         self.paused = False
 
-    async def load(self, source, version):
+    async def load(self, source):
         """`model.load_weights` in every worker, between two steps; or another adapter for requests to come."""
         await self.check_health()
         if self.path == "adapter":

@@ -61,7 +61,7 @@ class Session:
         seconds = self.job["drain_seconds"]
         try:
             source = await asyncio.wait_for(self.transport.offer(version, step), seconds)
-            await asyncio.wait_for(self.engine.load(source, version), seconds)
+            await asyncio.wait_for(self.engine.load(source), seconds)
             await asyncio.wait_for(self.transport.settle(), seconds)
         except BaseException:
             self.transport.give_up()
@@ -81,10 +81,6 @@ class Session:
         if step.get("salt") is not None and not steerable_engine.takes_salts(self.engine.kind):
             raise self.channel.Unsupported("no cache_salt in this vLLM (it came with 0.9.0, in V1)")
         await self.wait_for_tokens(self.submit(step), step.get("until"))
-
-    async def do_advance(self, step):
-        """Wait for more tokens of requests in flight."""
-        await self.wait_for_tokens([flight for flight in self.flights if flight.run == step["run"]], step["until"])
 
     async def do_settle(self, step):
         """Wait for every request."""
@@ -162,18 +158,14 @@ class Session:
         versions = [version for version in self.job["checkpoints"] if int(version) <= int(self.version)]
         folders = [self.job["checkpoints"][version] for version in versions]
         answers = await asyncio.wait_for(self.engine.call("rlaudit_read_back", folders), self.job["drain_seconds"])
-        read_back = json.loads(answers[0])
+        read = json.loads(answers[0])
 
         def version_at(place):
             return None if place is None else versions[place]
 
-        for parameter in read_back["parameters"].values():
-            for check in ("bytes", "probe"):
-                parameter[check] = version_at(parameter[check])
-            parts = parameter.get("parts") or {}
-            parameter["parts"] = {name: version_at(place) for name, place in parts.items()}
-        read_back["logits"] = version_at(read_back["logits"])
-        self.read_backs.append({"case": self.case, "believed": self.version, **read_back})
+        tensors = {name: version_at(place) for name, place in read["tensors"].items()}
+        found = {"tensors": tensors, "unread": read["unread"], "logits": version_at(read["logits"])}
+        self.read_backs.append({"case": self.case, "believed": self.version, **found})
 
     async def drain(self):
         """Wait for requests in flight; one that does not end in time is lost."""

@@ -6,7 +6,7 @@ describes the engine's configuration.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
-  path           how weights are loaded: reload_weights, reload_from_iterator, load_weights, weight_transfer or adapter
+  path           how weights are loaded: reload_weights, reload_from_iterator, load_weights or adapter
   transport      how they reach the workers: disk or broadcast
   checkpoints    {version: folder}; the engine starts with version "0"
   adapters       {version: folder}, with path adapter: a LoRA each, over version "0"
@@ -19,7 +19,6 @@ job
                    {"do": "submit", "run", "requests", "max_tokens", "until", "salt"}
                         returns when each request has `until` tokens (default: all of them)
                         salt: the cache_salt of each request; absent: none
-                   {"do": "advance", "run", "until"}   wait for more tokens of a run
                    {"do": "settle"}              wait for every request
                    {"do": "update", "version", "mode", "clear_cache", "skip", "while_paused": [submits]}
                         skip: tensors whose names contain one of these are left out; absent: none
@@ -47,14 +46,11 @@ async def play(job, channel):
     channel.phase("load")
     transport = channel.neighbour("weight_transports").transport_of(job)
     async with channel.neighbour("steerable_engine").running(job, channel) as (engine, resolved):
-        try:
-            ran = await transport.open(engine)
-            channel.phase("update")
-            session = channel.neighbour("update_session").Session(job, engine, transport, channel)
-            for case in job["cases"]:
-                await session.play(case)
-        finally:
-            transport.close()
+        ran = await transport.open(engine)
+        channel.phase("update")
+        session = channel.neighbour("update_session").Session(job, engine, transport, channel)
+        for case in job["cases"]:
+            await session.play(case)
     channel.write_lines("samples.jsonl", session.rows)
     return {
         "resolved": resolved,

@@ -1,8 +1,8 @@
-"""How new weights reach an engine's workers: from a folder, from another process, or as an adapter.
+"""How new weights reach an engine's workers: from a folder, by a broadcast, or as an adapter.
 
 A transport is opened after the engine has started, and returns its real kind: {"name", "backend", "because"}. For every
-update it offers a source (extension/rlaudit_weight_sources.py), which the engine passes to its workers, and is settled
-afterwards.
+update it offers a source (extension/rlaudit_weight_transport.py), which the engine passes to its workers, and is
+settled afterwards, or given up.
 
 Loaded by the scripts that update weights. Python 3.9 syntax, standard library only.
 """
@@ -11,23 +11,21 @@ import asyncio
 import importlib
 import json
 import os
-import subprocess
-import sys
 
 
 def transport_of(job):
     """Return the transport of a job with checkpoints."""
     if job["path"] == "adapter":
-        return Adapters(job["adapters"])
-    disk = job.get("transport", "disk") == "disk"
-    return Disk(job["checkpoints"]) if disk else FromProcess(job)
+        return Adapters(job["adapters"], job["drain_seconds"])
+    kind = Disk if job.get("transport", "disk") == "disk" else Broadcast
+    return kind(job["checkpoints"], job["drain_seconds"])
 
 
 class Disk:
-    """Workers read a checkpoint's folder."""
+    """Workers read a checkpoint's folder. The interface of all transports; seconds: the longest wait of one end."""
 
-    def __init__(self, checkpoints):
-        self.checkpoints = checkpoints
+    def __init__(self, checkpoints, seconds):
+        self.checkpoints, self.seconds = checkpoints, seconds
 
     async def open(self, engine):
         """Nothing to open."""
@@ -42,9 +40,6 @@ class Disk:
 
     def give_up(self):
         """Nothing to end."""
-
-    def close(self):
-        """Nothing to close."""
 
 
 class Adapters(Disk):
@@ -69,81 +64,62 @@ class Adapters(Disk):
         return {"from": "adapter", "adapter": adapter, "in place": way == "in place"}
 
 
-class FromProcess:
-    """A second process, weight_sender.py, in the engine's interpreter."""
+class Broadcast(Disk):
+    """A thread of this process sends, as a trainer does, to workers that are other processes in V1."""
 
-    def __init__(self, job):
-        self.job = job
-        self.process, self.engine = None, None
+    engine = sender = sending = None
 
     async def open(self, engine):
-        """Start the sender, and connect it with the workers."""
-        self.engine = engine
-        places = await worker_places(engine)
-        folder = os.path.dirname(os.path.abspath(__file__))
-        self.process = subprocess.Popen(
-            [sys.executable, "-s", os.path.join(folder, "weight_sender.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-        )
-        job = {"checkpoints": self.job["checkpoints"], "workers": len(places)}
-        self.say(dict(job, seconds=self.job["drain_seconds"]))
-        ran = await meet(engine, await self.hear(), places, self.say, self.job["drain_seconds"])
-        await self.hear()
+        """Connect the sender with the workers."""
+        self.engine, places = engine, await worker_places(engine)
+        transport = importlib.import_module("rlaudit_weight_transport")
+        self.sender = transport.Sender(transport.own_device(len(places)), self.seconds)
+        own = {"place": transport.place(self.sender.device), "port": self.sender.port}
+        ran = await meet(engine, own, places, self.start_meeting, self.seconds)
+        await self.sending
         return ran
+
+    def start_meeting(self, answer):
+        """Let the sender wait for the workers."""
+        self.sending = in_a_thread(self.sender.meet, answer)
 
     async def offer(self, version, step):
         """Make the sender send, and return its source."""
-        if self.process is None:
+        if self.sender is None:
             await self.open(self.engine)
-        self.say({"send": version, "skip": list(step.get("skip", ()))})
-        return (await self.hear())["source"]
+        tensors = importlib.import_module("rlaudit_weight_transport").checkpoint_tensors
+        checkpoint = self.checkpoints[version], list(step.get("skip", ()))
+        source = await in_a_thread(lambda: self.sender.source(tensors(*checkpoint)))
+        self.sending = in_a_thread(self.sender.send, tensors(*checkpoint))
+        return source
 
     async def settle(self):
         """Wait until everything was sent."""
-        await self.hear()
-
-    def say(self, message):
-        """Send a line."""
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
-
-    async def hear(self):
-        """Return the sender's next message. Raises RuntimeError if it is an error, or if the sender has ended."""
-        line = await asyncio.get_running_loop().run_in_executor(None, self.process.stdout.readline)
-        if not line:
-            raise RuntimeError("the sender of the weights ended with code %s; see the log" % self.process.wait())
-        message = json.loads(line)
-        if "error" in message:
-            raise RuntimeError("the sender of the weights: %s" % message["error"])
-        return message
+        await self.sending
 
     def give_up(self):
-        """End the sender, which may still be sending after a failed update. The next update starts a new one."""
-        self.close()
+        """Leave the sender, which may still be sending after a failed update. The next update gets a new one."""
+        self.sender = None
 
-    def close(self):
-        """End the sender."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+
+def in_a_thread(function, *arguments):
+    """Return the result of a call in another thread, to be awaited."""
+    return asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
 async def worker_places(engine):
-    """Return the place of each worker; see rlaudit_broadcast."""
+    """Return the place of each worker; see rlaudit_weight_transport."""
     return [json.loads(place) for place in await engine.call("rlaudit_place")]
 
 
 async def meet(engine, sender, places, answer, seconds):
     """Connect the sender with the workers, and return the kind of the transport.
 
-    sender: its first message. answer: the function that sends it a message.
+    sender: its place and port. answer: the function that tells it the group to join.
     """
-    broadcast = importlib.import_module("rlaudit_broadcast")
+    transport = importlib.import_module("rlaudit_weight_transport")
     size = 1 + len(places)
-    backend, because = broadcast.backend_between([sender["place"], *places])
+    backend, because = transport.backend_between([sender["place"], *places])
     answer({"backend": backend, "size": size})
     nccl = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
     await engine.call("rlaudit_join", backend, sender["port"], size, seconds, nccl)

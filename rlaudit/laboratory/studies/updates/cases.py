@@ -29,15 +29,9 @@ class CaseKind(StrEnum):
     """What a case is for."""
 
     MATRIX = "matrix"
-    ROW = "in a row"
-    PATH = "path"
     ADAPTER = "adapter"
 
 
-# Sequences of calls that a trainer may choose from.
-SEQUENCES = (CaseKind.MATRIX, CaseKind.ADAPTER)
-# Cases that are judged as a trainer's update would be.
-OF_MATRIX = (*SEQUENCES, CaseKind.ROW)
 ADAPTERS: Mapping[AdapterWay, str] = {
     "new name": "new name and number",
     "new number": "new number, old name",
@@ -107,10 +101,10 @@ def _submit(
     return step if salt is None else {**step, "salt": salt}
 
 
-def _update(version: int, mode: PauseMode, clear_cache: bool, while_paused: list[Step]) -> Step:
+def _update(mode: PauseMode, clear_cache: bool, while_paused: list[Step]) -> Step:
     return {
         "do": "update",
-        "version": str(version),
+        "version": "1",
         "mode": mode,
         "clear_cache": clear_cache,
         "while_paused": while_paused,
@@ -131,7 +125,7 @@ def matrix_case(
         {"do": "restore"},
         _submit(COLD, requests.of(1), 1, salt=old),
         _submit(FLIGHT, requests.of(stream=1), flight, until=flight // 3, salt=old),
-        _update(1, mode, clear, paused),
+        _update(mode, clear, paused),
         {"do": "settle"},
         *([{"do": "read_back"}] if read_back else []),
         {"do": "reset_prefix_cache"},
@@ -140,43 +134,6 @@ def matrix_case(
     ]
     name = f"mode={mode}, clear_cache={clear}" if mode is not PauseMode.NONE else "no pause"
     return UpdateCase(f"{name}{', salted' * salted}", CaseKind.MATRIX, tuple(steps), mode, clear, salted)
-
-
-def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> UpdateCase:
-    """Return several updates of one flight without clearing: lags up to `updates`, and how long stale blocks live."""
-    flight, after = settings.flight_tokens, settings.after_tokens
-    steps: list[Step] = [
-        {"do": "restore"},
-        _submit(COLD, requests.of(1), 1),
-        _submit(FLIGHT, requests.of(stream=1), flight, until=flight // (updates + 1)),
-    ]
-    for number in range(1, updates + 1):
-        steps.append(_update(number, PauseMode.KEEP, False, []))
-        if number < updates:
-            steps.append({"do": "advance", "run": FLIGHT, "until": flight * (number + 1) // (updates + 1)})
-    steps.append({"do": "settle"})
-    steps += [
-        _submit(AFTER, requests.of(stream=2), after),
-        {"do": "reset_prefix_cache"},
-        _submit(COLD_AFTER, requests.of(stream=2), after),
-        _submit(WARM_AFTER, requests.of(stream=2), after),
-    ]
-    return UpdateCase(
-        f"{updates} updates in a row, mode=keep, clear_cache=False", CaseKind.ROW, tuple(steps), PauseMode.KEEP, False
-    )
-
-
-def path_case(settings: WeightUpdates, requests: Requests) -> UpdateCase:
-    """Return one update of an idle engine, with a read back after it and samples before and after."""
-    steps = (
-        {"do": "restore"},
-        _submit(BEFORE, requests.of(stream=1), settings.after_tokens),
-        _update(1, PauseMode.WAIT, True, []),
-        {"do": "read_back"},
-        {"do": "reset_prefix_cache"},
-        _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
-    )
-    return UpdateCase("what the path updates", CaseKind.PATH, steps, PauseMode.WAIT, True)
 
 
 def adapter_case(way: AdapterWay, settings: WeightUpdates, requests: Requests) -> UpdateCase:
@@ -193,7 +150,7 @@ def adapter_case(way: AdapterWay, settings: WeightUpdates, requests: Requests) -
         {"do": "restore", "way": way},
         _submit(COLD, requests.of(1), 1),
         _submit(BEFORE, requests.of(stream=1), after),
-        {**_update(1, PauseMode.NONE, False, paused), "way": way},
+        {**_update(PauseMode.NONE, False, paused), "way": way},
         {"do": "settle"},
         {"do": "reset_prefix_cache"},
         _submit(COLD_AFTER, requests.of(stream=2), after),

@@ -1,4 +1,4 @@
-"""The checkpoints of a run by name: versions of the model, mixtures of two, and adapters, each written once.
+"""The checkpoints of a run by name: the model, its next version, mixtures of both, and adapters, each written once.
 
 They are as large as the model and lie in the run directory.
 """
@@ -29,6 +29,7 @@ TIMEOUT_SECONDS = 900.0
 RANK = 8
 # An adapter is this many steps large: it has to stand out of bfloat16's rounding, in which CUDA computes adapters.
 ADAPTER_STEPS = 5.0
+_NEXT = "version-1"
 
 
 class CheckpointStore:
@@ -44,35 +45,29 @@ class CheckpointStore:
         """Return a checkpoint that was written."""
         return Checkpoint(self._paths[name], json.dumps(self._made[name], sort_keys=True))
 
-    def write_versions(self, versions: int) -> None:
-        """Write versions 1 to `versions`, each a step after the last; the first is the user's checkpoint, if given."""
+    def write_next(self) -> None:
+        """Write version 1, a step from the model, unless it is the user's checkpoint."""
         settings = self._recipe.weight_updates
-        orders: list[Order] = []
-        for version in range(1, versions + 1):
-            name = str(version)
-            if version == 1 and settings.checkpoint is not None:
-                checkpoint = expanded(settings.checkpoint).resolve()
-                self._paths[name], self._made[name] = str(checkpoint), {"own": contents(checkpoint)}
-                continue
-            step = {"scale": settings.perturbation, "seed": self._recipe.seed}
-            before = self._paths[str(version - 1)] if version > 1 else ""
-            orders.append({"name": _folder_of(version), "after": before, **step})
-            self._paths[name] = str(self._folder / _folder_of(version))
-            self._made[name] = {"after": self._made[str(version - 1)], **step}
-        self._derive(orders, f"{versions} versions of the weights")
+        if settings.checkpoint is not None:
+            checkpoint = expanded(settings.checkpoint).resolve()
+            self._paths["1"], self._made["1"] = str(checkpoint), {"own": contents(checkpoint)}
+            return
+        order: Order = {"name": _NEXT, "scale": settings.perturbation, "seed": self._recipe.seed}
+        self._derive([order], "the next version of the weights")
+        self._paths["1"], self._made["1"] = str(self._folder / _NEXT), order
 
-    def write_mixture(self, version: int, old: Sequence[str]) -> str:
-        """Write a version with these tensors taken from version 0, and return its name."""
-        name = mixture_name(version, old)
+    def write_mixture(self, old: Sequence[str]) -> str:
+        """Write version 1 with these tensors taken from version 0, and return its name."""
+        name = mixture_name(old)
         if name not in self._paths:
-            order: Order = {"name": name, "new": self._paths[str(version)], "old": "", "old_parts": list(old)}
+            order: Order = {"name": name, "new": self._paths["1"], "old_parts": list(old)}
             self._derive([order], f"the weights {name}")
             self._paths[name] = str(self._folder / name)
-            self._made[name] = {"mixture": order, "of": self._made[str(version)]}
+            self._made[name] = {"mixture": order, "of": self._made["1"]}
         return name
 
     def write_adapters(self) -> dict[str, str]:
-        """Write an adapter that changes nothing and one of several versions' size; return their folders by version.
+        """Write an adapter that changes nothing and one of several steps' size; return their folders by version.
 
         The checkpoint MERGED is the model with the second.
         """
@@ -86,8 +81,6 @@ class CheckpointStore:
         return {str(version): str(self._folder / order["name"] / "adapter") for version, order in enumerate(orders)}
 
     def _derive(self, orders: Sequence[Order], title: str) -> None:
-        if not orders:
-            return
         model = self._run.setup.model
         size = stored_bytes(str(model.path), model.revision)
         require_room(size, [self._folder / order["name"] for order in orders])
@@ -99,16 +92,12 @@ class CheckpointStore:
         self._paths["0"] = str(outcome.result["model"])
 
 
-def mixture_name(version: int, old: Sequence[str]) -> str:
-    """Return the name of a version whose `old` tensors are those of version 0."""
+def mixture_name(old: Sequence[str]) -> str:
+    """Return the name of version 1 with the `old` tensors of version 0."""
     shown = "-".join(name.removesuffix(".weight").replace(".", "-") for name in old[:2])
     digest = hashlib.sha256("\n".join(old).encode()).hexdigest()[:8]
     others = f"-and-{len(old) - 2}-more-{digest}" if len(old) > 2 else ""
-    return f"{_folder_of(version)}-but-{shown}{others}"
-
-
-def _folder_of(version: int) -> str:
-    return f"version-{version}"
+    return f"{_NEXT}-but-{shown}{others}"
 
 
 def derive_cell(

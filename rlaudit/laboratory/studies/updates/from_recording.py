@@ -91,8 +91,6 @@ def _path(how: Sequence[str]) -> WeightPath | None:
     methods = {method.rpartition(".")[2] for method in how}
     if "reload_weights" in methods:
         return "reload_weights"
-    if methods & {"update_weights", "start_weight_update"}:
-        return "weight_transfer"
     return "load_weights" if "load_weights" in methods else None
 
 
@@ -106,7 +104,6 @@ def _engine(side: Side, path: WeightPath | None, mode: PauseMode, cleared: Seque
         "modes": [mode.value],
         "clear_cache": list(cleared),
         "prefix_caching": ["on" if caching else "off"],
-        "in_a_row": 0,
     }
 
 

@@ -1,4 +1,4 @@
-"""From a recipe to engine starts: each release, with every level of caching and scheduling and every path.
+"""From a recipe to engine starts: each release, with every level of caching and scheduling.
 
 The cases of a start are in cases.py.
 """
@@ -18,13 +18,11 @@ from rlaudit.laboratory.studies.updates.cases import (
     UpdateCase,
     adapter_case,
     matrix_case,
-    path_case,
-    row_case,
 )
 from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings
-from rlaudit.laboratory.weight_path import ADAPTER, MERGED, WeightPath, loading_path
+from rlaudit.laboratory.weight_path import ADAPTER, MERGED, loading_path
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.vllm.resolution.engine import EngineKind
 
@@ -55,10 +53,8 @@ class EngineStart:
 
     @property
     def checkpoints(self) -> list[str]:
-        """All versions up to the highest that is loaded, with which a read back compares; the model with an adapter."""
-        if self.path == ADAPTER:
-            return ["0", MERGED]
-        return [str(version) for version in range(versions_needed([self]) + 1)]
+        """The model, and what follows it: the next version, or the model with an adapter."""
+        return ["0", MERGED if self.path == ADAPTER else "1"]
 
     @property
     def moves(self) -> int:
@@ -66,13 +62,6 @@ class EngineStart:
         steps = [step["do"] for case in self.cases for step in case.steps]
         loads = 1 + steps.count("update") + steps.count("restore")
         return loads + steps.count("read_back") * len(self.checkpoints)
-
-
-def versions_needed(starts: Sequence[EngineStart]) -> int:
-    """Return the highest version that any step loads; 0 if all load adapters."""
-    loading = [start for start in starts if start.path != ADAPTER]
-    steps = [step for start in loading for case in start.cases for step in case.steps if step["do"] == "update"]
-    return max((int(step["version"]) for step in steps), default=0)
 
 
 @dataclass(frozen=True)
@@ -131,7 +120,7 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
 
 
 def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests, device: str) -> Iterator[EngineStart]:
-    """Yield the matrix of an entry, then every path that is not in it, then its adapters."""
+    """Yield the matrix of an entry, then its adapters."""
     settings, shared = recipe.weight_updates, _usual_args(engine.version, recipe.dtype, device)
     kind = {"engine": engine.engine} if engine.engine else {}
     brought = {"transport": engine.transport} if engine.transport != "disk" else {}
@@ -161,10 +150,6 @@ def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests,
             scheduled = {"async_scheduling": scheduling == "on"} if scheduling else {}
             cases = _matrix(engine, settings, requests, caching)
             yield start(words, usual, cases, levels, enable_prefix_caching=caching == "on", **scheduled)
-    caching_on = "on" in engine.prefix_caching
-    for path in _paths_alone(engine, usual):
-        cases = [path_case(settings, requests)]
-        yield start(f"path {path}", path, cases, {"path": path}, enable_prefix_caching=caching_on)
     if engine.adapters:
         cases = [adapter_case(way, settings, requests) for way in engine.adapters]
         # CUDA's kernels for adapters take no float32 (vllm/lora/ops/triton_ops/lora_shrink_op.py of 0.18.1:172).
@@ -187,17 +172,7 @@ def _matrix(engine: EngineToUpdate, settings: WeightUpdates, requests: Requests,
     ]
     if engine.salted and caching == "on":
         sequences += [(mode, False, True) for mode in engine.modes]
-    cases = [
+    return [
         matrix_case(mode, clear, salted, settings, requests, read_back=place == 0)
         for place, (mode, clear, salted) in enumerate(sequences)
     ]
-    if engine.in_a_row > 1 and caching == "on" and PauseMode.KEEP in engine.modes:
-        cases.append(row_case(settings, requests, engine.in_a_row))
-    return cases
-
-
-def _paths_alone(engine: EngineToUpdate, usual: WeightPath) -> list[WeightPath]:
-    """Return the paths that are checked in a separate engine: a matrix that loads from disk checks its path itself."""
-    checked_in_matrix = engine.modes and engine.transport == "disk"
-    others = [path for path in engine.other_paths if path != usual or not checked_in_matrix]
-    return [usual, *others] if engine.transport != "disk" and usual not in others else others

@@ -37,11 +37,11 @@ class EngineToUpdate(Keys):
     engine: Engine = None
     transport: Transport = Field(
         "disk",
-        description="What brings the weights: files on disk, or a second process by broadcast, parameter by parameter.",
+        description="What brings the weights: files on disk, or a broadcast, parameter by parameter.",
     )
     path: WeightPath | None = Field(
         None,
-        description="How weights are loaded in the matrix. Unset: reload_weights from disk; else load_weights, and on "
+        description="How weights are loaded. Unset: reload_weights from disk; else load_weights, and on "
         "CPU builds, which pack weights, reload_from_iterator.",
     )
     modes: list[PauseMode] = Field(
@@ -57,10 +57,6 @@ class EngineToUpdate(Keys):
     async_scheduling: list[Level] = Field(
         default_factory=list, description="Levels of async_scheduling; empty leaves the release's own."
     )
-    in_a_row: int = Field(3, ge=0, description="Updates of one flight without clearing; 0 leaves that case out.")
-    other_paths: list[WeightPath] = Field(
-        default_factory=list, description="Further ways to load weights, each checked once in another engine."
-    )
     adapters: list[AdapterWay] = Field(
         default_factory=list,
         description="Also, in another engine: a LoRA adapter after another. Each has a new name and number; a "
@@ -70,8 +66,7 @@ class EngineToUpdate(Keys):
 
     @model_validator(mode="after")
     def _loadable(self) -> Self:
-        for path in (self.path, *self.other_paths):
-            check_path(path, self.transport)
+        check_path(self.path, self.transport)
         return self
 
 

@@ -57,9 +57,11 @@ class ReadBack:
     case: str
     # The version that it should hold.
     believed: str
-    # For each name the version of its bytes, that of its layer's answers, and that of each of its tensors if the whole
-    # is of none.
-    parameters: Mapping[str, Mapping[str, Any]]
+    # The version of each tensor, by its name in the checkpoint; None if it is of none.
+    tensors: Mapping[str, str | None]
+    # Tensors that cannot be compared.
+    unread: Sequence[str]
+    # The version of the head that the model's logits come from, if known.
     logits: str | None
 
 

@@ -19,7 +19,7 @@ from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.parts_read import read_parts
-from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan, versions_needed
+from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, failed_record, read_record
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
@@ -57,7 +57,8 @@ def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
     """
     prompts = [list(prompt) for prompt in run.context.prompt_token_ids]
     store = CheckpointStore(plan.recipe, run)
-    store.write_versions(versions_needed(plan.starts))
+    if any(start.path != ADAPTER for start in plan.starts):
+        store.write_next()
     adapters = store.write_adapters() if any(start.path == ADAPTER for start in plan.starts) else {}
     records = tuple(_records(plan, run, [*prompts, *unshared(prompts)], store, adapters))
     effective = {record.start.name: _held_mixtures(record, store) for record in records}
@@ -97,7 +98,7 @@ def _mixtures_to_score(record: EngineRecord, store: CheckpointStore) -> Iterator
     for read_back in record.read_backs:
         parts = read_parts(read_back)
         if parts is not None and parts.old and parts.believed != "0":
-            name = store.write_mixture(int(parts.believed), parts.old)
+            name = store.write_mixture(parts.old)
             for flight in record.flights:
                 if (flight.case, flight.run) == (read_back.case, COLD_AFTER):
                     yield name, flight
@@ -113,8 +114,7 @@ def _held_mixtures(record: EngineRecord, store: CheckpointStore) -> dict[int, st
     parts = read_parts(record.read_backs[0]) if record.read_backs else None
     if parts is None or not parts.old or parts.believed == "0":
         return {}
-    used = {version for flight in record.flights for version in flight.versions if version}
-    return {version: store.write_mixture(version, parts.old) for version in sorted(used)}
+    return {1: store.write_mixture(parts.old)}
 
 
 def _records(

@@ -3,7 +3,7 @@
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, Step
-from rlaudit.laboratory.studies.updates.plan import UpdatePlan, plan_updates, versions_needed
+from rlaudit.laboratory.studies.updates.plan import UpdatePlan, plan_updates
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.run import execute
 from rlaudit.laboratory.study import Cost, Study
@@ -21,7 +21,7 @@ def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptS
     sampled = sum(map(_tokens, steps))
     # Most cases differ only in their flights, each of which is scored with the weights before and after the update.
     scored = 2 * sum(_tokens(step) for step in steps if step.get("run") == FLIGHT)
-    moves = sum(start.moves for start in plan.starts) + 2 * versions_needed(plan.starts)
+    moves = sum(start.moves for start in plan.starts) + 2
     return Cost(lines, len(plan.starts), sampled, sampled + scored, moves)
 
 

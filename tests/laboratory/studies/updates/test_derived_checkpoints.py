@@ -53,10 +53,10 @@ def derive(model: Path, name: str, *orders: dict[str, Any]) -> Path:
     return output
 
 
-STEP = {"name": "version-1", "after": "", "scale": 0.1, "seed": 3}
-PARTED = {"name": "parted", "new": "version-1", "old": "", "old_parts": [HEAD]}
+STEP = {"name": "version-1", "scale": 0.1, "seed": 3}
+PARTED = {"name": "parted", "old_parts": [HEAD]}
 ADAPTER = {"name": "adapter-1", "adapter": 2, "scale": 0.1, "seed": 3}
-OF_A_LAYER = {"name": "of a layer", "new": "version-1", "old": "", "old_parts": ["model.layers.0.*"]}
+OF_A_LAYER = {"name": "of a layer", "old_parts": [OUTPUT]}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(model: Path) -> Path:
-    return derive(model, "made", STEP, PARTED, OF_A_LAYER, ADAPTER, {**ADAPTER, "name": "adapter-0", "scale": 0.0})
+    mixtures = [{**order, "new": str(model.parent / "made" / "version-1")} for order in (PARTED, OF_A_LAYER)]
+    return derive(model, "made", STEP, *mixtures, ADAPTER, {**ADAPTER, "name": "adapter-0", "scale": 0.0})
 
 
 def test_a_version_is_a_small_known_step_and_the_same_every_time(model: Path, made: Path) -> None:

@@ -23,7 +23,7 @@ def test_the_factor_is_explained_with_its_levels(capsys: pytest.CaptureFixture[s
 def test_the_keys_of_its_recipes_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["list", "recipe-keys"]) == 0
     said = capsys.readouterr().out
-    assert "in_a_row:" in said and ": None" not in said
+    assert "perturbation:" in said and ": None" not in said
 
 
 def test_an_ablation_recipe_that_names_it_is_sent_to_its_own(capsys: pytest.CaptureFixture[str]) -> None:

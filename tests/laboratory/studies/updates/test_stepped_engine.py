@@ -34,7 +34,7 @@ def test_after_a_step_that_failed_nothing_waits_for_the_next():
         later = (
             engine.check_health(),
             engine.pause("wait", False),
-            engine.load({}, 1),
+            engine.load({}),
             engine.generate("2", [1], {}, print),
         )
         for asked in later:

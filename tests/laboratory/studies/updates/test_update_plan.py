@@ -9,7 +9,7 @@ from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, UNSHARED, WARM_AFTER, Requests, unshared
-from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts, versions_needed
+from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.study import load_study
 
@@ -20,14 +20,14 @@ def starts_of(device: str = "cpu", **engine: Any) -> tuple[EngineStart, ...]:
 
 
 def test_every_mode_meets_every_clear_cache_in_one_start_per_caching_level() -> None:
-    starts = starts_of(in_a_row=0)
+    starts = starts_of()
     assert [start.levels for start in starts] == [{"prefix-caching": "on"}, {"prefix-caching": "off"}]
     pairs = [(case.mode, case.clear_cache) for case in starts[0].cases]
     assert pairs == [(mode, clear) for mode in ("keep", "wait", "abort") for clear in (True, False)]
 
 
 def test_salted_requests_are_tried_without_clearing_where_there_is_a_cache() -> None:
-    cached, uncached = starts_of(modes=["none", "wait"], clear_cache=[True], salted=True, in_a_row=0)
+    cached, uncached = starts_of(modes=["none", "wait"], clear_cache=[True], salted=True)
     assert [case.name for case in cached.cases] == [
         "no pause",
         "mode=wait, clear_cache=True",
@@ -44,16 +44,16 @@ def test_adapters_have_an_engine_of_their_own_in_a_dtype_that_its_kernels_take(d
     (start,) = starts_of(device, modes=[], adapters=["in place", "new name"])
     assert start.engine_args["enable_lora"] and start.engine_args["dtype"] == dtype
     assert [case.name for case in start.cases] == ["loaded in place", "new name and number"]
-    assert versions_needed([start]) == 0
+    assert start.checkpoints == ["0", "adapter-1"]
 
 
 def test_a_release_whose_cpu_attention_wants_large_blocks_gets_them() -> None:
-    assert starts_of(in_a_row=0)[0].engine_args["block_size"] == 16
+    assert starts_of()[0].engine_args["block_size"] == 16
     assert starts_of(version="0.32.0")[0].engine_args["block_size"] == 32
 
 
 def test_the_runs_that_are_compared_ask_with_the_same_seeds() -> None:
-    (start,) = starts_of(modes=["keep"], clear_cache=[True], prefix_caching=["on"], in_a_row=0)
+    (start,) = starts_of(modes=["keep"], clear_cache=[True], prefix_caching=["on"])
     steps = start.cases[0].steps
     paused = next(step["while_paused"] for step in steps if step["do"] == "update")
     runs = {step["run"]: step["requests"] for step in [*steps, *paused] if step.get("run")}
@@ -63,25 +63,14 @@ def test_the_runs_that_are_compared_ask_with_the_same_seeds() -> None:
 
 
 def test_without_a_pause_nothing_can_be_cleared() -> None:
-    (start,) = starts_of(modes=["none"], prefix_caching=["on"], in_a_row=0)
+    (start,) = starts_of(modes=["none"], prefix_caching=["on"])
     assert [(case.name, case.clear_cache) for case in start.cases] == [("no pause", False)]
 
 
-def test_several_updates_need_as_many_versions_and_a_cache_that_can_be_stale() -> None:
-    starts = starts_of(in_a_row=3)
-    assert versions_needed(starts) == 3
-    assert [case.kind for case in starts[0].cases][-1] == "in a row"
-    assert all(case.kind == "matrix" for case in starts[1].cases)
-
-
-def test_what_a_second_process_brings_is_checked_in_an_engine_of_its_own_too() -> None:
-    starts = starts_of(transport="broadcast", modes=["keep"], clear_cache=[False], in_a_row=0)
-    assert {start.transport for start in starts} == {"broadcast"}
+def test_what_is_broadcast_is_given_to_a_reload_where_weights_are_packed() -> None:
+    starts = starts_of(transport="broadcast", modes=["keep"], clear_cache=[False])
     # CPU builds pack their weights: load_weights would find nothing to write into.
-    assert {start.path for start in starts} == {"reload_from_iterator"}
-    (alone,) = [start for start in starts if start.levels == {"path": "reload_from_iterator"}]
-    assert alone.name == "vLLM 0.18.1, path reload_from_iterator, transport=broadcast"
-    assert [(case.kind, case.name) for case in alone.cases] == [("path", "what the path updates")]
+    assert {(start.transport, start.path) for start in starts} == {("broadcast", "reload_from_iterator")}
 
 
 def test_on_a_gpu_what_another_process_brings_is_given_to_load_weights() -> None:
@@ -90,22 +79,11 @@ def test_on_a_gpu_what_another_process_brings_is_given_to_load_weights() -> None
     assert {start.path for start in starts} == {"load_weights"}
 
 
-def test_an_engine_without_prefix_caching_has_none_on_any_path() -> None:
-    starts = starts_of(prefix_caching=["off"], other_paths=["load_weights"])
-    assert len(starts) == 2
-    assert not any(start.engine_args["enable_prefix_caching"] for start in starts)
-
-
-def test_without_a_matrix_every_path_that_is_named_is_checked() -> None:
-    starts = starts_of(modes=[], other_paths=["reload_weights", "load_weights"])
-    assert [start.path for start in starts] == ["reload_weights", "load_weights"]
-
-
 def test_one_release_may_be_tried_with_several_settings_and_each_keeps_its_own() -> None:
-    plain: dict[str, Any] = {"version": "0.18.1", "modes": [], "other_paths": ["reload_weights"]}
+    plain: dict[str, Any] = {"version": "0.18.1", "modes": ["wait"], "prefix_caching": ["on"]}
     engines = [plain, {**plain, "engine_args": {"dtype": "bfloat16"}}]
     starts = plan_starts(update_recipe_of({"weight_updates": {"engines": engines}}, Path("x")), 16, "cpu")
-    assert [start.name.removeprefix("vLLM 0.18.1, path reload_weights") for start in starts] == ["", ", dtype=bfloat16"]
+    assert [start.name.removeprefix("vLLM 0.18.1, prefix-caching=on") for start in starts] == ["", ", dtype=bfloat16"]
     with pytest.raises(UsageError, match="two engine starts"):
         plan_starts(update_recipe_of({"weight_updates": {"engines": [plain, plain]}}, Path("x")), 16, "cpu")
 
@@ -129,5 +107,5 @@ def test_the_estimate_names_every_start_and_the_minutes() -> None:
     study, recipe, _ = load_study("weight-update", "cpu")
     cpu, prompts = detect(cpu=True), load_prompts(recipe.prompts)
     cost = study.cost(study.plan(recipe, cpu, prompts), cpu, prompts)
-    assert cost.engine_starts == 11 == sum(" cases, loading by " in line for line in cost.lines)
+    assert cost.engine_starts == 6 == sum(" cases, loading by " in line for line in cost.lines)
     assert cost.moves > cost.engine_starts and cost.passes > cost.sampled > 0

@@ -190,8 +190,7 @@ class AsyncLLM:
         if method == "rlaudit_read_back":
             versions = [read_version(path) for path in args[0]]
             place = versions.index(self.version)
-            told = {"tensors": ["w"], "bytes": place, "probe": place, "parts": None}
-            return [json.dumps({"parameters": {"w": told}, "logits": place})]
+            return [json.dumps({"tensors": {"w": place}, "unread": [], "logits": place})]
         raise AttributeError(f"the worker has no {method}")
 
     async def abort(self, request_id):

@@ -191,6 +191,11 @@ _settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functi
 _secrets = _weights = _completions = None
 
 
+def this_process():
+    """Return what is known of this process; other modules keep it for a call at most, as a fork makes it anew."""
+    return _process
+
+
 # Doors ---------------------------------------------------------------------------------------------------------------
 
 
@@ -318,6 +323,11 @@ class _Call:
     def __exit__(self, kind, error, trace):
         if self.after is not None:
             quietly(self.what, self.after, self, error)
+
+    @property
+    def process(self):
+        """What is known of the process that this call runs in."""
+        return _process
 
     def argument(self, place, name, default=None):
         """Return an argument that callers pass by place or by name."""

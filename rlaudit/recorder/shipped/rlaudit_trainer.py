@@ -58,7 +58,7 @@ def _hook(module, target):
         if _is_compiling():
             return function(*args, **kwargs)
         # One of these functions may call another: the logprobs are those of the outer one.
-        thread = recorder._process.thread
+        thread = recorder.this_process().thread
         inside, thread.scoring = getattr(thread, "scoring", False), True
         try:
             result = function(*args, **kwargs)
@@ -90,7 +90,7 @@ def _is_compiling():
 
 def _scored(target, ids, args, kwargs, result):
     """Write the stretches of a trainer's logprobs in which recorded completions may lie."""
-    process, torch = recorder._process, sys.modules["torch"]
+    process, torch = recorder.this_process(), sys.modules["torch"]
     if not (process.beginnings or _is_apart(process)):
         return
     result, arguments = _logprobs(result), (*args, *kwargs.values())

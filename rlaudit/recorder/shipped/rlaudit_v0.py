@@ -35,7 +35,7 @@ def _note_group(group):
     """Follow a group of one sequence. That of all samples of a prompt (n > 1) comes in a nested call: not followed."""
     if len(group.seqs) != 1 or group.sampling_params is None:
         return
-    process, sequence = recorder._process, group.seqs[0]
+    process, sequence = recorder.this_process(), group.seqs[0]
     noted = getattr(group, "_rlaudit", None)
     if noted is None:
         # How many tokens are noted, and what is kept of the request.
@@ -102,12 +102,12 @@ def _take_tokens(sequence):
 def _aborts_end(call, error):
     request = call.argument(1, "request_id")
     names = {request} if isinstance(request, str) else set(request)
-    unfinished = recorder._process.unseen.get("v0", set())
+    unfinished = call.process.unseen.get("v0", set())
     for request in list(unfinished):
         if request in names or request.rpartition("_parallel_sample_")[0] in names:
-            recorder._process.totals["aborted"] += 1
+            call.process.totals["aborted"] += 1
             unfinished.discard(request)
-            recorder.finish(recorder._process, "v0", request, "abort")
+            recorder.finish(call.process, "v0", request, "abort")
 
 
 HANDLERS = {"from_seq_group": _wrap_from_seq_group, "abort_request": (None, _aborts_end)}

@@ -128,7 +128,7 @@ def _served_of(worker):
 
 
 def _load_begins(call):
-    process = recorder._process
+    process = call.process
     served = _served.get(call.args[0])
     if served is None or process.loading:
         return
@@ -149,7 +149,7 @@ def _load_begins(call):
 
 
 def _load_ends(call, error):
-    process, run = recorder._process, recorder._process.load_run
+    process, run = call.process, call.process.load_run
     if "loading" in call.noted:
         process.loading -= 1
         served = _served[call.args[0]]
@@ -229,7 +229,7 @@ def _note_sent(served, name, tensor):
 
 def _step_begins(call):
     served = _served_of(call.args[0])
-    if served is None or served.asleep or recorder._process.loading:
+    if served is None or served.asleep or call.process.loading:
         return
     # A step without tokens runs nothing: an engine that is paused takes it asleep, too.
     if getattr(call.argument(1, "scheduler_output"), "total_num_scheduled_tokens", None) == 0:
@@ -240,7 +240,7 @@ def _step_begins(call):
         if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
             return
         served.due, served.read_at = False, now
-        _read_weights(recorder._process, served)
+        _read_weights(call.process, served)
 
 
 def _read_weights(process, served):

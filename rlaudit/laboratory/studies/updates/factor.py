@@ -4,8 +4,8 @@ A factor with separate recipes (key `weight_updates`), because several sets of w
 engines and every token is scored with those that should have sampled it. `rlaudit ablate weight-update` runs the one
 that is shipped; copy it, and keep the releases, modes and paths that you use.
 
-It took effect if requests were in flight and the worker, read back, holds the new weights: the same bytes in its
-parameters, and what its layers compute. Requests that end in the pause, tokens per version lag, stale keys and values
+It took effect if requests were in flight and the worker, read back, holds the new weights: by fingerprints of its
+tensors, and by what its head computes. Requests that end in the pause, tokens per version lag, stale keys and values
 and parts that stay old are reported apart. Source: vllm/v1/engine/async_llm.py (pause_generation since 0.12.0, its mode
 since 0.16.0), vllm issues 42043 and 46125.
 """

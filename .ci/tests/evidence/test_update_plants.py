@@ -6,7 +6,7 @@ from evidence.selftest.engines.run_update_plants import judge_table, judge_updat
 from evidence.selftest.engines.update_plants import MODE, UpdatePlant, recipe_document, update_plants
 from flights import ScoredFlights, run_of
 
-from rlaudit.laboratory.studies.updates.cases import AFTER, FLIGHT, UNSHARED
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT
 from rlaudit.laboratory.studies.updates.plan import plan_starts
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 
@@ -18,7 +18,7 @@ def around_an_update(*, cached: int, late: float = 0.0, stale: float = 0.0) -> S
     scored = ScoredFlights()
     scored.add(run_of(FLIGHT, [0] * 12, cached_tokens=cached), spread=1e-5, v0=0.0, v1=late)
     scored.add(run_of(AFTER, [1] * 8, cached_tokens=cached), spread=1e-5, v1=stale)
-    return scored.add(run_of(UNSHARED, [1] * 8), spread=1e-5, v1=0.0)
+    return scored.add(run_of(COLD_AFTER, [1] * 8), spread=1e-5, v1=0.0)
 
 
 def test_the_recipe_makes_the_update_that_every_plant_asks_for() -> None:

@@ -3,7 +3,6 @@
 The five-run protocol, with k3 against the weights that the engine should have by then:
     excess   k3(after) - k3(cold after), same prompts and seeds, only requests that took tokens from the cache
     control  k3(warm after) - k3(cold after): what a warm cache does by itself, without an update in between
-    unshared k3 of requests that no cache can hold: new weights that are not loaded would show here too, stale KV not
 Stale only if prompt tokens came from the cache and the interval of the excess lies above the control's and above a
 share of the distance between the two versions; clean only if it and the control's lie below that share. Otherwise
 the test was too small or too noisy, or something else is wrong, and the verdict is inconclusive.
@@ -15,7 +14,7 @@ issue 4917. vLLM leaves resetting to its caller on purpose (vllm issue 46125).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, WARM_AFTER
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
@@ -37,7 +36,6 @@ class Staleness:
     cached_tokens: int
     excess: Contrast | None
     control: Contrast | None
-    unshared: Measurement | None
     flight: Measurement | None
     # k3 of tokens of the new version under the old one, which an engine without the update would show.
     distance: float | None
@@ -59,8 +57,7 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
     """
     complete = [flight for flight in flights if flight.error is None and flight.token_ids]
     runs = {
-        run: [flight for flight in complete if flight.run == run]
-        for run in (AFTER, UNSHARED, COLD_AFTER, WARM_AFTER, FLIGHT)
+        run: [flight for flight in complete if flight.run == run] for run in (AFTER, COLD_AFTER, WARM_AFTER, FLIGHT)
     }
     served = [flight for flight in runs[AFTER] if flight.cached_tokens]
     cached = sum(flight.cached_tokens or 0 for flight in runs[AFTER])
@@ -68,7 +65,7 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
     in_flight = k3_of(pairs_of(runs[FLIGHT], book.under_own_versions, lambda flight: flight.after_update))
     if not runs[AFTER] or not runs[COLD_AFTER] or not runs[WARM_AFTER]:
         why = "the runs after the update did not complete"
-        return Staleness(Verdict.NOT_TESTED, why, cached, None, None, None, in_flight, None, None, None)
+        return Staleness(Verdict.NOT_TESTED, why, cached, None, None, in_flight, None, None, None)
     # If too few requests took anything from the cache, such as the second samples of prompts, which share the blocks of
     # the first, the whole run is tested, with its interval.
     tested = pairs_of(served if len(served) >= FEWEST_SEQUENCES else runs[AFTER], book.under_own_versions)
@@ -86,7 +83,6 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
         cached_tokens=cached,
         excess=excess,
         control=control,
-        unshared=k3_of(pairs_of(runs[UNSHARED], book.under_own_versions)),
         flight=in_flight,
         distance=distance,
         margin=margin,

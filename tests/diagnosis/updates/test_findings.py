@@ -20,7 +20,7 @@ from rlaudit.measurement.contrast import Contrast
 from rlaudit.settings.trainer_facts import PauseMode
 
 COUNT = RequestCount(submitted=16, completed=16)
-CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, None, 0.1, 1e-3, None)
+CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, 0.1, 1e-3, None)
 
 
 def read(*old: str) -> PartsRead:
@@ -122,7 +122,7 @@ def excess(value: float) -> Contrast:
 
 
 def around(mode: str, clear: bool, verdict: Verdict, size: float, cached: int = 64) -> JudgedCase:
-    stale = Staleness(verdict, "because", cached, excess(size), excess(1e-9), None, None, 0.1, 1e-3, None)
+    stale = Staleness(verdict, "because", cached, excess(size), excess(1e-9), None, 0.1, 1e-3, None)
     case = {"name": f"mode={mode}, clear_cache={clear}", "mode": PauseMode(mode), "clear_cache": clear}
     return judged(case=case, staleness=stale)
 

@@ -4,7 +4,7 @@ import pytest
 from flights import ScoredFlights, run_of
 
 from rlaudit.diagnosis.updates.staleness import judge_staleness
-from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, WARM_AFTER
 from rlaudit.layers import Verdict
 
 NEW = [1] * 8
@@ -15,7 +15,6 @@ RELEVANT = 1e-3
 def protocol(excess: float, cached: int, cold: float = 0.0, warm: float = 0.0, samples: int = 2) -> ScoredFlights:
     scored = ScoredFlights()
     scored.add(run_of(AFTER, NEW, samples, cached_tokens=cached, submitted=0), v1=excess)
-    scored.add(run_of(UNSHARED, NEW, 1, submitted=0), v1=0.0)
     scored.add(run_of(COLD_AFTER, NEW, samples, submitted=1), v1=cold, v0=0.3)
     return scored.add(run_of(WARM_AFTER, NEW, samples, submitted=1, cached_tokens=cached), v1=warm)
 

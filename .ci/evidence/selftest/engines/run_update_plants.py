@@ -14,7 +14,7 @@ from evidence.selftest.engines.update_plants import MODE, UpdatePlant, recipe_do
 from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.laboratory.carry_out import carried_out
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.studies.updates.cases import AFTER, FLIGHT, UNSHARED
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT
 from rlaudit.laboratory.studies.updates.plan import plan_updates
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.records import Flight
@@ -56,7 +56,7 @@ def judge_updates(run: FinishedUpdates, plants: Sequence[UpdatePlant]) -> list[E
         case = next(
             (case for case in record.start.cases if (case.mode, case.clear_cache) == (MODE, plant.clear_cache)), None
         )
-        flights = () if case is None else record.of(case, FLIGHT, AFTER, UNSHARED)
+        flights = () if case is None else record.of(case, FLIGHT, AFTER, COLD_AFTER)
         failure = record.failure or _why_unusable(flights)
         if failure is not None:
             trials.append(EngineTrial(plant.name, plant.causes, None, failure))
@@ -81,7 +81,7 @@ def table_of(flights: Sequence[Flight], book: Scorebook, *, trained_late: bool) 
     lengths_S = np.array([len(flight.token_ids) for flight in flights])
     sequence_T = np.repeat(np.arange(len(flights)), lengths_S)
     prompt_S = np.array([flight.prompt for flight in flights])
-    updated = book.effective.get(UPDATED, str(UPDATED))
+    updated = book.held
     scores = [book.logprobs(updated, one) if trained_late else book.under_own_versions(one) for one in flights]
     version_T = np.concatenate([np.array(flight.versions, dtype=np.int64) for flight in flights])
     return TokenBatch(

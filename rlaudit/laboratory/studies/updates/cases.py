@@ -3,14 +3,13 @@
 A case of the matrix is the stale-KV protocol with a flight in the middle of it. All runs have the same prompts:
     cold          version 0, empty cache: one token each, which fills the cache
     flight        version 0, served from that cache; the update meets it after a third of its tokens
-    after         version 1, submitted while the engine is paused: warm, and stale if anything is kept;
-                  with it `unshared`, the same prompts behind a token of their own, which no cache can hold
+    after         version 1, submitted while the engine is paused: warm, and stale if anything is kept
     cold after    version 1, cache emptied: what `after` should have sampled
     warm after    version 1, cache of `cold after`: the noise control
 Many cases share one engine start (plan.py), and each begins by restoring version 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -19,7 +18,7 @@ from rlaudit.laboratory.studies.updates.recipe import WeightUpdates
 from rlaudit.laboratory.weight_path import AdapterWay
 from rlaudit.settings.trainer_facts import PauseMode
 
-BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
+BEFORE, COLD, FLIGHT, AFTER = "before", "cold", "flight", "after"
 COLD_AFTER, WARM_AFTER = "cold after", "warm after"
 
 Step = dict[str, Any]
@@ -65,33 +64,23 @@ class UpdateCase:
 
 @dataclass(frozen=True)
 class Requests:
-    """The requests of a run. Prompts 0 .. prompts-1 are shared by all runs; prompt + prompts is the unshared twin."""
+    """The requests of a run. All runs have the same prompts."""
 
     prompts: int
     samples: int
     seed: int
 
-    def of(self, samples: int | None = None, *, unshared: bool = False, stream: int = 0) -> list[dict[str, int]]:
+    def of(self, samples: int | None = None, *, stream: int = 0) -> list[dict[str, int]]:
         """Return requests with seeds by prompt, sample and stream only: runs of one stream can be paired."""
-        offset = self.prompts if unshared else 0
         return [
             {
-                "prompt": prompt + offset,
+                "prompt": prompt,
                 "sample": sample,
-                "seed": (self.seed * 1_000_003 + stream * 10_007 + (prompt + offset) * 101 + sample) % 2**31,
+                "seed": (self.seed * 1_000_003 + stream * 10_007 + prompt * 101 + sample) % 2**31,
             }
             for prompt in range(self.prompts)
             for sample in range(samples or self.samples)
         ]
-
-
-def unshared(prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the prompts, each behind a token with which no other prompt begins: its first block is in no cache."""
-    starting = {prompt[0] for prompt in prompts}
-    # Tokens of the prompts first: they are in the vocabulary of any model, however small.
-    vocabulary = sorted({token for prompt in prompts for token in prompt})
-    free = (token for token in dict.fromkeys([*vocabulary, *range(1000, 2000 + len(prompts))]) if token not in starting)
-    return [[next(free), *prompt] for prompt in prompts]
 
 
 def _submit(
@@ -117,10 +106,7 @@ def matrix_case(
     """Return one case of the matrix, as the module describes it."""
     after, flight = settings.after_tokens, settings.flight_tokens
     old, new = ("0", "1") if salted else (None, None)
-    paused = [
-        _submit(AFTER, requests.of(stream=2), after, salt=new),
-        _submit(UNSHARED, requests.of(1, unshared=True, stream=2), after, salt=new),
-    ]
+    paused = [_submit(AFTER, requests.of(stream=2), after, salt=new)]
     steps = [
         {"do": "restore"},
         _submit(COLD, requests.of(1), 1, salt=old),
@@ -142,10 +128,7 @@ def adapter_case(way: AdapterWay, settings: WeightUpdates, requests: Requests) -
     Requests in flight keep the adapter that they name, so there are none.
     """
     after = settings.after_tokens
-    paused = [
-        _submit(AFTER, requests.of(stream=2), after),
-        _submit(UNSHARED, requests.of(1, unshared=True, stream=2), after),
-    ]
+    paused = [_submit(AFTER, requests.of(stream=2), after)]
     steps: tuple[Step, ...] = (
         {"do": "restore", "way": way},
         _submit(COLD, requests.of(1), 1),

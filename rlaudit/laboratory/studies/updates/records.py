@@ -18,7 +18,7 @@ class Flight:
 
     case: str
     run: str
-    # Its place among the shared prompts; the unshared twin has the same.
+    # Its place among the prompts.
     prompt: int
     sample: int
     max_tokens: int
@@ -100,16 +100,15 @@ class EngineRecord:
 def read_record(
     start: EngineStart, directory: Path, result: Mapping[str, Any], prompts: Sequence[Sequence[int]], cell_key: str
 ) -> EngineRecord:
-    """Return the record of a cell that finished. `prompts` are all prompts of the job, the unshared ones last."""
+    """Return the record of a cell that finished. prompts: those of the job."""
     with (directory / "samples.jsonl").open(encoding="utf-8") as lines:
         rows = [parse_json(line) for line in lines]
-    shared = len(prompts) // 2
     return EngineRecord(
         start=start,
         status="ok",
         failure=None,
         kind=result["kind"],
-        flights=tuple(_flight(row, prompts, shared) for row in rows),
+        flights=tuple(_flight(row, prompts) for row in rows),
         read_backs=tuple(
             ReadBack(**{name: row[name] for name in ReadBack.__annotations__}) for row in result["read_backs"]
         ),
@@ -125,10 +124,9 @@ def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) 
     return EngineRecord(start, status, failure, "", (), (), (), {}, cell_key)
 
 
-def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: int) -> Flight:
+def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]]) -> Flight:
     values = {
         **row,
-        "prompt": row["prompt"] % shared,
         "prompt_token_ids": tuple(prompts[row["prompt"]]),
         "token_ids": tuple(row["token_ids"]),
         "logprobs": tuple(row["logprobs"]),

@@ -16,7 +16,7 @@ from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.parts_read import read_parts
 from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
@@ -34,9 +34,8 @@ class FinishedUpdates:
     plan: UpdatePlan
     setup: RunSetup
     records: tuple[EngineRecord, ...]
-    # For each engine start from a version to what it held in its place: a mixture, if an update left something old, or
-    # the model with an adapter.
-    effective: Mapping[str, Mapping[int, str]]
+    # What each engine start held as version 1.
+    held: Mapping[str, str]
     book: Scorebook
     bookkeeping: Bookkeeping
 
@@ -47,7 +46,7 @@ class FinishedUpdates:
 
     def book_of(self, record: EngineRecord) -> Scorebook:
         """Return the scores by which this engine is judged."""
-        return replace(self.book, effective=self.effective[record.start.name])
+        return replace(self.book, held=self.held[record.start.name])
 
 
 def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
@@ -60,15 +59,15 @@ def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
     if any(start.path != ADAPTER for start in plan.starts):
         store.write_next()
     adapters = store.write_adapters() if any(start.path == ADAPTER for start in plan.starts) else {}
-    records = tuple(_records(plan, run, [*prompts, *unshared(prompts)], store, adapters))
-    effective = {record.start.name: _held_mixtures(record, store) for record in records}
-    book = _score(records, effective, plan, run, store)
-    return FinishedUpdates(plan, run.setup, records, effective, book, run.books())
+    records = tuple(_records(plan, run, prompts, store, adapters))
+    held = {record.start.name: _held(record, store) for record in records}
+    book = _score(records, held, plan, run, store)
+    return FinishedUpdates(plan, run.setup, records, held, book, run.books())
 
 
 def _score(
     records: Sequence[EngineRecord],
-    effective: Mapping[str, Mapping[int, str]],
+    held: Mapping[str, str],
     plan: UpdatePlan,
     run: StudyRun,
     store: CheckpointStore,
@@ -80,7 +79,7 @@ def _score(
     (request,) = plan.scoring
     batches: dict[str, ScoringBatch] = {}
     for record in records:
-        for name, flight in [*wanted_scores(record, effective[record.start.name]), *_mixtures_to_score(record, store)]:
+        for name, flight in [*wanted_scores(record, held[record.start.name]), *_mixtures_to_score(record, store)]:
             if flight.token_ids:
                 batch = batches.setdefault(name, ScoringBatch(request))
                 batch.add(flight.prompt_token_ids, flight.token_ids)
@@ -104,17 +103,12 @@ def _mixtures_to_score(record: EngineRecord, store: CheckpointStore) -> Iterator
                     yield name, flight
 
 
-def _held_mixtures(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
-    """Return a mixture for each version if the first read back of this engine shows something old.
-
-    Of an engine with adapters, the model with the adapter.
-    """
+def _held(record: EngineRecord, store: CheckpointStore) -> str:
+    """Return what this engine held as version 1: a mixture if its read back shows something old, or the adapter."""
     if record.start.path == ADAPTER:
-        return {1: MERGED}
+        return MERGED
     parts = read_parts(record.read_backs[0]) if record.read_backs else None
-    if parts is None or not parts.old or parts.believed == "0":
-        return {}
-    return {1: store.write_mixture(parts.old)}
+    return "1" if parts is None or not parts.old or parts.believed == "0" else store.write_mixture(parts.old)
 
 
 def _records(

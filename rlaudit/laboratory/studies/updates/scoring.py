@@ -1,7 +1,7 @@
 """Scores of every sampled sequence under the trainer's version and under each that should have sampled its tokens."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,8 +22,8 @@ class Scorebook:
     """
 
     scores: dict[str, dict[SequenceKey, Floats]]
-    # From a version to the mixture that one engine held in its place; other versions were held whole.
-    effective: Mapping[int, str] = field(default_factory=dict)
+    # What one engine held as version 1: it, a mixture, or the model with an adapter.
+    held: str = "1"
 
     def has(self, checkpoint: str, flight: Flight) -> bool:
         """Return whether the request was scored with it."""
@@ -40,21 +40,21 @@ class Scorebook:
         result_T = np.full(len(flight.token_ids), np.nan)
         for version in {version for version in flight.versions if version is not None}:
             of_version_T = np.array([sampled_by == version for sampled_by in flight.versions])
-            logprobs_T = self.logprobs(self.effective.get(version, str(version)), flight)
+            logprobs_T = self.logprobs(self.held if version == 1 else str(version), flight)
             result_T[of_version_T] = logprobs_T[of_version_T]
         return result_T
 
 
-def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> Iterator[tuple[str, Flight]]:
+def wanted_scores(record: EngineRecord, held: str) -> Iterator[tuple[str, Flight]]:
     """Yield checkpoint and request of every score that the analysis of one engine start needs."""
     for flight in record.flights:
         if flight.run == COLD:
             continue  # it fills the cache: no figure is taken from it
         sampled = {version for version in flight.versions if version is not None}
-        names = {effective.get(version, str(version)) for version in sampled}
+        names = {held if version == 1 else str(version) for version in sampled}
         if flight.run == FLIGHT:
             # And as a trainer scores them a step later.
-            names |= {str(flight.trainer_version), effective.get(1, "1")}
+            names |= {str(flight.trainer_version), held}
         if flight.run == COLD_AFTER:
             # The weights that should be in force, and the old ones: scale of an excess, and witnesses of parts.
             names |= {"0"} if record.start.path == ADAPTER else {"0", *map(str, sampled)}

@@ -8,7 +8,7 @@ import pytest
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, UNSHARED, WARM_AFTER, Requests, unshared
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, WARM_AFTER, Requests
 from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.study import load_study
@@ -59,7 +59,6 @@ def test_the_runs_that_are_compared_ask_with_the_same_seeds() -> None:
     runs = {step["run"]: step["requests"] for step in [*steps, *paused] if step.get("run")}
     assert runs[AFTER] == runs[COLD_AFTER] == runs[WARM_AFTER]
     assert len(runs[AFTER]) == 32
-    assert {request["prompt"] for request in runs[UNSHARED]} == set(range(16, 32))
 
 
 def test_without_a_pause_nothing_can_be_cleared() -> None:
@@ -86,15 +85,6 @@ def test_one_release_may_be_tried_with_several_settings_and_each_keeps_its_own()
     assert [start.name.removeprefix("vLLM 0.18.1, prefix-caching=on") for start in starts] == ["", ", dtype=bfloat16"]
     with pytest.raises(UsageError, match="two engine starts"):
         plan_starts(update_recipe_of({"weight_updates": {"engines": [plain, plain]}}, Path("x")), 16, "cpu")
-
-
-def test_an_unshared_prompt_begins_with_a_token_of_its_own() -> None:
-    prompts = [[1000, 5], [3, 4]]
-    twins = unshared(prompts)
-    assert [twin[1:] for twin in twins] == prompts
-    assert len({twin[0] for twin in twins} | {1000, 3}) == 4
-    # A token that a small model has not would be refused.
-    assert max(twin[0] for twin in unshared([[1, *range(2, 20)]] * 16)) < 20
 
 
 def test_seeds_differ_between_prompts_samples_and_streams() -> None:

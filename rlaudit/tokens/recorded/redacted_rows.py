@@ -86,23 +86,23 @@ class _Rows:
         begins, lengths = (np.array(record[name], dtype=np.int64) for name in ("begins", "lengths"))
         firsts = np.cumsum(lengths) - lengths
         joined = set()
-        for found in self.log.rows.beginnings.find(ids_N, begins, lengths):
-            joined.add(found.stretch)
-            behind = found.first - int(firsts[found.stretch])
-            before = self._before(found, behind, ids)
-            span = slice(found.first, found.first + found.length)
+        for completion in self.log.rows.beginnings.find(ids_N, begins, lengths):
+            joined.add(completion.stretch)
+            behind = completion.first - int(firsts[completion.stretch])
+            before = self._before(completion, behind, ids)
+            span = slice(completion.first, completion.first + completion.length)
             yield _Stretch(
-                rows[found.stretch],
-                record["begins"][found.stretch] + behind - len(before),
+                rows[completion.stretch],
+                record["begins"][completion.stretch] + behind - len(before),
                 [*before, *self.rules.beginnings(ids[span])],
                 [*[math.nan] * len(before), *logprobs[span]],
             )
         yield from (_Stretch(row, record["begins"][at]) for at, row in enumerate(rows) if at not in joined)
 
-    def _before(self, found: Found, behind: int, ids: "array[int]") -> Sequence[int]:
+    def _before(self, completion: Found, behind: int, ids: "array[int]") -> Sequence[int]:
         """Return what stands before a completion in the copy. behind: how many ids of its stretch lie before it."""
         if not behind:
             return ()
-        prompts = {self.log.rows.known[number].prompt for number in found.numbers}
-        end = self.ends[prompts.pop()][-behind:] if len(prompts) == 1 and ids[found.first - 1] >= 0 else ()
+        prompts = {self.log.rows.known[number].prompt for number in completion.numbers}
+        end = self.ends[prompts.pop()][-behind:] if len(prompts) == 1 and ids[completion.first - 1] >= 0 else ()
         return end if len(end) >= BEHIND else (_NO_TOKEN,)

@@ -164,8 +164,8 @@ class Session:
             return None if place is None else versions[place]
 
         tensors = {name: version_at(place) for name, place in read["tensors"].items()}
-        found = {"tensors": tensors, "unread": read["unread"], "logits": version_at(read["logits"])}
-        self.read_backs.append({"case": self.case, "believed": self.version, **found})
+        held = {"tensors": tensors, "unread": read["unread"], "logits": version_at(read["logits"])}
+        self.read_backs.append({"case": self.case, "believed": self.version, **held})
 
     async def drain(self):
         """Wait for requests in flight; one that does not end in time is lost."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from recorded_worlds import World
 from recorder_folder import ids_of, numbers, read
+from test_damaged_recordings import mutated
 from trainings_with_a_stand_in import ENGINES, Ended, place, run
 from written_recording import WrittenProcess
 
@@ -289,6 +290,15 @@ def test_a_copy_is_written_of_a_recording_into_a_new_place_alone(
     assert rlaudit(["record", "--redacted-copy", *words.split()]) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "plain"]
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
+
+
+def test_no_damage_makes_a_copy_fail(tmp_path: Path) -> None:
+    lines = next(packed(tmp_path / "whole").glob("*.jsonl")).read_bytes().splitlines(keepends=True)
+    for seed in range(10):
+        damaged = tmp_path / str(seed)
+        damaged.mkdir()
+        (damaged / "node-100-0a1b2c3d.jsonl").write_bytes(b"".join(mutated(lines, seed)))
+        assert rlaudit(["record", "--redacted-copy", str(damaged), str(tmp_path / f"copy-{seed}")]) in (0, 2, 3), seed
 
 
 @pytest.mark.parametrize("set_by", ["option", "folder", "variable", "nested"])

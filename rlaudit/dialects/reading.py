@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.framework_source.checkout import checkout_of
-from rlaudit.configs.framework_source.release_here import OPTION, release_here
+from rlaudit.configs.framework_source.release_here import OPTION, ReleaseHere, release_here
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Clause, Outcome
 from rlaudit.dialects.condition import Truth, compared_releases, condition
@@ -17,7 +17,7 @@ from rlaudit.dialects.keys import Keys
 from rlaudit.dialects.span import Span, carried, span_of
 from rlaudit.dialects.spec import Spec, package_of
 from rlaudit.dialects.tree import Tree
-from rlaudit.pins.pin import Package
+from rlaudit.pins.pin import VLLM, Package
 from rlaudit.settings.rollout_config import FrameworkRelease
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import milestones
@@ -37,6 +37,9 @@ class Reading(Keys):
         self.code = _code_around(source, spec)
         # Conditions on the config alone, once the release is known.
         self._held: dict[str, Truth] = {}
+        # The release of the framework, and that of the one whose releases count.
+        self.framework: ReleaseHere | None = None
+        self._counts: ReleaseHere | None = None
         self.span = Span()
         self.span = self._span()
         self._held.clear()
@@ -53,7 +56,10 @@ class Reading(Keys):
                 release = carried(declared["carried"], release, self.spec.title)
             else:
                 release = release_here(self.source, package_of(declared["package"]), None)
-        return span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy)
+        self._counts = release
+        vllm = release_here(self.source, VLLM, None)
+        pins_vllm = vllm is not None and vllm.version == self.vllm
+        return span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy, pins_vllm)
 
     def release_of(self, name: str) -> FrameworkRelease | None:
         """Return the release of a package that the config is run with; None if nothing gives it."""
@@ -74,11 +80,13 @@ class Reading(Keys):
 
     def _which(self, title: str) -> str:
         """Return the fact that is missing where a framework's release decides."""
-        package = self.spec.package
+        package, here = self.spec.package, self.framework if title == self.spec.title else self._counts
         if title != self.spec.title and "package" in (release := self.spec.declared["release"]):
             package = package_of(release["package"])
-        how = f"pin it, or {OPTION} {package.names[0]}==X" if package is not None else "nothing here says it"
-        return f"{title}'s release is not known: {how}"
+        option = f"{OPTION} {package.names[0]}==X" if package is not None else ""
+        if here is not None and here.pinned_at and option:
+            return f"the {title} release in place of {here.version} ({here.pinned_at}) is not known: {option}"
+        return f"{title}'s release is not known: {f'pin it, or {option}' if option else 'nothing here says it'}"
 
     def value(self, reference: str) -> Any:
         """Return what a reference of a condition or a sum refers to (`condition.py`)."""

@@ -90,7 +90,7 @@ def defaults_of_requests(reading: Reading, _clause: Clause) -> Any:
     """Return what is laid over the model's generation_config.json."""
     longest = reading.value("@response_length | data.max_response_length")
     values = _values(reading, "$sampling.", "temperature", "top_k", "top_p")
-    if reading.holds("release < 0.4.1") is not True:
+    if reading.value("$sampling.repetition_penalty") is not None:
         values["repetition_penalty"] = 1.0
     return whole({**values, "max_new_tokens": longest})
 

@@ -16,9 +16,11 @@ from pathlib import Path, PurePosixPath
 
 from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.hydra_program import config_named_in
-from rlaudit.configs.local_modules import module_file
+from rlaudit.configs.local_modules import imported_in, module_file
 from rlaudit.configs.program import NO_TRAINING
-from rlaudit.configs.source import Source, opened
+from rlaudit.configs.source import Source, Way, opened
+from rlaudit.configs.syntax.python_text import parse
+from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.inspection.files import walk
 
 # A larger program is followed no further, and in a larger work tree no further file is looked at; nor after so many
@@ -77,8 +79,7 @@ def about(way: HandOver, shown: Callable[[str], str]) -> list[str]:
     path = shown(way.path)
     if way.reached or way.inside:
         reached = [
-            f"{path}:{line} hands over to {shown(file.path)}, which is read by itself, without what {path} sets for it"
-            for file, line in way.reached
+            f"{path}:{line} hands over to {shown(file.path)}, {_read_with(file, path)}" for file, line in way.reached
         ]
         return [*reached, *way.inside]
     if way.missing is not None:
@@ -93,21 +94,35 @@ def about(way: HandOver, shown: Callable[[str], str]) -> list[str]:
             "or record a run: rlaudit record -- COMMAND"]  # fmt: skip
 
 
+def _read_with(file: Source, path: str) -> str:
+    """Return what counts for a file beside its own text. path: of the file that hands over, as reports have it."""
+    if file.way.programs:
+        return f"which is read with the sampling parameters and the weight updates of {path}"
+    return f"which is read by itself, without what {path} sets for it"
+
+
 def _reached(
     first: Source, named: "list[tuple[str, Source | None, int]]", sets_up_rollouts: Recognise, ends: float
 ) -> Iterator[tuple[Source, int]]:
     seen = {_identity(first)}
-    todo = deque((file, line, first, _variables(first)) for _, file, line in named)
+    todo = deque((file, line, _over(Way(first.path), first)) for _, file, line in named)
     while todo and len(seen) <= MOST_FILES and time.process_time() < ends:
-        file, line, before, variables = todo.popleft()
+        file, line, way = todo.popleft()
         if file is None or file.outside or _identity(file) in seen:
             continue
         seen.add(_identity(file))
-        if sets_up_rollouts(_imported(file) if before.suffix == file.suffix == ".py" else file):
-            yield replace(file, handed=variables), line
+        way = way if file.suffix == ".py" else replace(way, programs=())
+        if sets_up_rollouts(_imported(file) if way.programs else file):
+            yield replace(file, way=way), line
         else:
-            variables += _variables(file)
-            todo += ((further, line, file, variables) for _, further, _ in _named_in(file))
+            way = _over(way, file)
+            todo += ((further, line, way) for _, further, _ in _named_in(file))
+
+
+def _over(way: Way, file: Source) -> Way:
+    """Return a way that goes on over a file."""
+    programs = (file, *way.programs) if file.suffix == ".py" else ()
+    return replace(way, variables=(*way.variables, *_variables(file)), programs=programs)
 
 
 def _imported(source: Source) -> Source:
@@ -170,8 +185,8 @@ def _of_text(source: Source, text: str, first: int) -> Iterator[tuple[str, Sourc
 def _of_python(source: Source) -> Iterator[tuple[str, Source | None, int]]:
     """Yield the modules that a program imports, and the files that its strings name, but none of its docstrings."""
     try:
-        tree = ast.parse(source.text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        tree = parse(source.text)
+    except UnreadableText:
         return
     config = config_named_in(source.text)
     if config is not None:
@@ -180,12 +195,9 @@ def _of_python(source: Source) -> Iterator[tuple[str, Source | None, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
             yield from _of_text(source, node.value, node.lineno)
-        elif isinstance(node, ast.Import):
-            yield from ((alias.name, module_file(source, alias.name), node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            package = node.module or ""
-            modules = (package, *(f"{package}.{alias.name}".lstrip(".") for alias in node.names))
-            yield from ((module, module_file(source, module, node.level), node.lineno) for module in modules)
+    for _, module, level, original, line in imported_in(tree):
+        for name in dict.fromkeys((module, f"{module}.{original}".strip("."))):
+            yield name, module_file(source, name, level), line
 
 
 def _file(source: Source, name: str) -> Source | None:

@@ -171,13 +171,15 @@ def _models_elsewhere(config: RolloutConfig) -> Iterator[str]:
 
 
 def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> Iterator[str]:
-    """Yield a sentence with the lines of a Python program that only a run decides."""
+    """Yield a sentence for each file with the lines that only a run of a Python program decides."""
     settings = (setting for config in configs for part in (config.engine, config.sampling) for setting in part.values())
-    places = (setting.place for setting in settings if isinstance(setting.value, Unknown) and setting.value.by_run)
-    lines = sorted({place.line for place in places if place is not None} | unread_variables_at(source))
-    if lines and configs:
+    decided = (setting.place for setting in settings if isinstance(setting.value, Unknown) and setting.value.by_run)
+    places = {(place.path, place.line) for place in decided if place is not None}
+    places |= {(source.path, line) for line in unread_variables_at(source)} if configs else set()
+    for path in sorted({path for path, _ in places}):
+        lines = [line for file, line in sorted(places) if file == path]
         listed = f"lines {', '.join(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
-        yield f"{source.path}: what a run decides in {listed}; `rlaudit record` writes it down"
+        yield f"{path}: what a run decides in {listed}; `rlaudit record` writes it down"
 
 
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
@@ -197,7 +199,7 @@ def _with_handed(config: RolloutConfig, source: Source) -> RolloutConfig:
     """Return a config with the variables open that a file which hands over to this one may set."""
     handed = {
         name: Setting(name, Unknown(f"{place} may set it"), None, Origin.FRAMEWORK, None, f"{place} may set it")
-        for name, place in source.handed
+        for name, place in source.way.variables
     }
     return replace(config, environment={**handed, **config.environment}, trees=source.trees)
 

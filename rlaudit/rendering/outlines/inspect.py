@@ -175,7 +175,8 @@ def _config_title(config: "Config", several: bool) -> str:
     moved = after if versions["from"] == versions["to"] else f"{before} -> {after}"
     line = f":{config.line}" if several and config.line is not None else ""
     called = f", {config.called}" if several and config.called else ""
-    return f"{config.path}{line}{called}: {config.title}, vLLM {moved}"
+    first = f"{config.handed_over_by} -> " if config.handed_over_by else ""
+    return f"{first}{config.path}{line}{called}: {config.title}, vLLM {moved}"
 
 
 def _release(config: "Config", side: Literal["from", "to"]) -> str:

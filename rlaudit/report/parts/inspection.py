@@ -133,6 +133,7 @@ class Config:
 
     read_as: the catalogued releases that stand for the versions. engine: V0, V1, or null if unknown. lost: what is
     written and never arrives. recorded: what was seen of its run. called: by the file, if it sets up several.
+    handed_over_by: the file on the command line that leads to this one.
     """
 
     path: str
@@ -152,6 +153,7 @@ class Config:
     recorded: Sequence[str] | None = None
     last_steps: Sequence[ShownStep] | None = None
     called: str | None = None
+    handed_over_by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

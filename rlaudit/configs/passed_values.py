@@ -38,7 +38,8 @@ def passed(files: Sequence[Source], call: "Call", arguments: Mapping[str, Node])
 def _literals(files: Sequence[Source], call: "Call") -> Iterator[tuple[str, Node]]:
     """Yield the parameters of the function around a call, with what its only call in the programs gives them."""
     makers = [(name, function) for name, function in _functions(parse(files[0].text)) if function.name == call.function]
-    if len(makers) != 1:
+    # A program that imports nothing of the engine may be a module that others call.
+    if len(makers) != 1 or len(files) == 1:
         return
     ((name, function),) = makers
     calls = [made for file in files for made in file.calls((name,))]

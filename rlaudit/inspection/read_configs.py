@@ -9,12 +9,14 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.program import programs_beside
 from rlaudit.configs.python_environment import unread_variables_at
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.shell_command import FurtherWords
 from rlaudit.discover import discover
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
@@ -196,12 +198,16 @@ def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version
 
 
 def _with_handed(config: RolloutConfig, source: Source) -> RolloutConfig:
-    """Return a config with the variables open that a file which hands over to this one may set."""
+    """Return a config with open what a file which hands over to this one, or an array of its command, may set."""
     handed = {
         name: Setting(name, Unknown(f"{place} may set it"), None, Origin.FRAMEWORK, None, f"{place} may set it")
         for name, place in source.way.variables
     }
-    return replace(config, environment={**handed, **config.environment}, trees=source.trees)
+    arrays = (words for words in config.not_seen if isinstance(words, FurtherWords) and words.is_array)
+    array, engine = next(arrays, None), config.engine
+    if array is not None and not isinstance(engine, Elsewhere):
+        engine = Elsewhere(array, engine)
+    return replace(config, engine=engine, environment={**handed, **config.environment}, trees=source.trees)
 
 
 def _says_more(dialect: Dialect, source: Source, vllm: Version, pairs: Sequence[ConfigPair]) -> bool:

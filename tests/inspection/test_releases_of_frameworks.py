@@ -114,3 +114,17 @@ def test_a_pinned_release_is_named_as_it_is_where_the_framework_has_to_move(proj
     assert "verl has to move with vLLM: 0.7.0 runs with vLLM 0.11.1" in project.inspected(
         "run.sh", VERL, *words, pins="verl==0.7.0\n"
     )
+
+
+def test_a_key_that_no_release_has_any_more_is_called_as_the_file_calls_it(project: Project) -> None:
+    config = "use_vllm: true\nvllm_device: auto\nnum_generations: 8\n"
+    text = project.inspected("run.yaml", config, "--from", "0.8.5", "--to", "0.18.1")
+    assert "   vllm_device=auto stops the start: " in text
+
+
+@pytest.mark.parametrize(("further", "sets"), [('"${ARGS[@]}"', False), ('"$@"', True)])
+def test_what_an_array_may_hold_is_not_said_to_be_set_by_nothing(project: Project, further: str, sets: bool) -> None:
+    script = f"swift rollout --model m {further}\n"
+    text = project.inspected("run.sh", script, "--from", "0.8.5", "--to", "0.18.1", "-v")
+    assert ("Nothing sets async_scheduling" in text) is sets
+    assert ("This file does not show whether async_scheduling is set" in text) is not sets

@@ -114,10 +114,38 @@ def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes
         of_path = findings.get(path, [])
         several = len(configs[path]) > 1
         blocks = [*first, *findings_blocks(_counting(of_path), notes)]
-        for config, rows in configs[path]:
-            blocks += _config(config, rows, of_path, several)
+        blocks += _configs(configs[path], of_path)
         title, *also = (_config_title(config, several) for config, _ in configs[path])
         yield Section(f"file-{index}", title, blocks, also)
+
+
+def _configs(configs: "Sequence[tuple[Config, list[Setting]]]", findings: "Sequence[Finding]") -> Iterator[Block]:
+    """Yield the blocks of a file's configs. Those that differ in the line alone, as two branches do, share theirs."""
+    alike: list[tuple[list[Block], list[str]]] = []
+    for config, rows in configs:
+        blocks = _config(config, rows, findings)
+        lines = next((lines for others, lines in alike if others == blocks), None)
+        if lines is None:
+            alike.append((blocks, lines := []))
+        lines += [str(config.line)] if config.line is not None else []
+    for blocks, lines in alike:
+        which = f" (line{'s' * (len(lines) > 1)} {', '.join(lines)})" if len(configs) > 1 and lines else ""
+        for block in blocks:
+            field = "summary" if isinstance(block, Folded) else "title"
+            yield replace(block, **{field: f"{getattr(block, field)}{which}"})
+
+
+def _once(findings: "Iterable[Finding]") -> "Iterator[Finding]":
+    """Yield each fact once, with the further places that it holds at."""
+    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.rule, finding.severity, finding.message), []).append(finding)
+    for first, *others in alike.values():
+        lines = dict.fromkeys(str(other.location.line) for other in others)
+        where = f"in line{'s' * (len(lines) > 1)} {', '.join(lines)}"
+        if any(other.location.path != first.location.path for other in others):
+            where = f"at {', '.join(dict.fromkeys(location(other.location) for other in others))}"
+        yield replace(first, message=f"{first.message} Also {where}.") if others else first
 
 
 def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:
@@ -128,23 +156,24 @@ def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:
     blocks: list[Block] = []
     folded: list[Block] = []
     for title, about in _SPLIT.items():
-        of_side = [finding for finding in findings if finding.so_today is about]
+        of_side = list(_once(finding for finding in findings if finding.so_today is about))
         later = [] if notes else [finding for finding in of_side if finding.severity == Severity.NOTE]
         first = [finding for finding in of_side if notes or finding.severity != Severity.NOTE]
         blocks += [Findings(first, title)] if first else []
         of_what = f" on: {title[0].lower()}{title[1:]}" if title else ""
-        folded += [Folded(f"Notes{of_what} ({len(later)})", Findings(later), kind="notes")] if later else []
+        folded += (
+            [Folded(f"Notes{of_what} ({len(later)})", Findings(later), kind="notes")] if later else []
+        )
     return [*blocks, *folded]
 
 
-def _config(config: "Config", rows: "Sequence[Setting]", findings: "Sequence[Finding]", several: bool) -> list[Block]:
-    which = f" (line {config.line})" if several and config.line is not None else ""
+def _config(config: "Config", rows: "Sequence[Setting]", findings: "Sequence[Finding]") -> list[Block]:
     grave = {finding.setting for finding in findings if finding.severity != Severity.NOTE}
     seen = config.recorded or ()
-    blocks: list[Block] = [Lines(seen, f"Recorded{which}")] if seen else []
+    blocks: list[Block] = [Lines(seen, "Recorded")] if seen else []
     last_steps = [_last_step(step) for step in config.last_steps or ()]
-    blocks += [Table(LAST_STEPS, last_steps, f"The last steps{which}")] if last_steps else []
-    return [*blocks, *settings_blocks(config, rows, grave, which), *_lost(config, findings)]
+    blocks += [Table(LAST_STEPS, last_steps, "The last steps")] if last_steps else []
+    return [*blocks, *settings_blocks(config, rows, grave), *_lost(config, findings)]
 
 
 def _lost(config: "Config", findings: "Sequence[Finding]") -> Iterator[Block]:

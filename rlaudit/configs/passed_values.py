@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.hydra_program import config_named_in
@@ -29,13 +29,15 @@ def passed(files: Sequence[Source], call: "Call", arguments: Mapping[str, Node])
     """
     if not any(isinstance(node.value, Unknown) for node in arguments.values()):
         return dict(arguments)
-    given = dict(_literals(files, call))
-    given |= dict(_configured(files, call, arguments))
-    unknown = {name for name, node in arguments.items() if isinstance(node.value, Unknown)}
-    return {name: given.get(node.text, node) if name in unknown else node for name, node in arguments.items()}
+    given = {**dict(_literals(files, call)), **dict(_configured(files, call, arguments))}
+    # The place is that of the engine's argument: there it is removed or set.
+    return {
+        name: replace(node, value=given[node.text]) if isinstance(node.value, Unknown) and node.text in given else node
+        for name, node in arguments.items()
+    }
 
 
-def _literals(files: Sequence[Source], call: "Call") -> Iterator[tuple[str, Node]]:
+def _literals(files: Sequence[Source], call: "Call") -> Iterator[tuple[str, Any]]:
     """Yield the parameters of the function around a call, with what its only call in the programs gives them."""
     makers = [(name, function) for name, function in _functions(parse(files[0].text)) if function.name == call.function]
     # A program that imports nothing of the engine may be a module that others call.
@@ -48,7 +50,7 @@ def _literals(files: Sequence[Source], call: "Call") -> Iterator[tuple[str, Node
     parameters = [parameter.arg for parameter in function.args.args][name != function.name :]
     rebound = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     given = dict(zip(parameters, calls[0].positional, strict=False)) | calls[0].arguments
-    yield from ((parameter, given[parameter]) for parameter in parameters if parameter in given.keys() - rebound)
+    yield from ((parameter, given[parameter].value) for parameter in parameters if parameter in given.keys() - rebound)
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -61,7 +63,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
             yield from ((node.name, function) for function in functions if function.name == "__init__")
 
 
-def _configured(files: Sequence[Source], call: "Call", arguments: Mapping[str, Node]) -> Iterator[tuple[str, Node]]:
+def _configured(files: Sequence[Source], call: "Call", arguments: Mapping[str, Node]) -> Iterator[tuple[str, Any]]:
     """Yield the attributes that a Hydra config has a value for; open if the program hands the config on."""
     program = next((file for file in files if _HYDRA in file.text), None)
     name = config_named_in(program.text) if program is not None else None
@@ -80,7 +82,7 @@ def _configured(files: Sequence[Source], call: "Call", arguments: Mapping[str, N
         if key is None or value is None or value.refers:
             continue
         if program is files[0] and key[1] in starts:
-            yield node.text, value
+            yield node.text, value.value
         elif isinstance(node.value, Unknown):
             reason = f"{node.value.reason}: {value.place.path}:{value.place.line} may decide it"
-            yield node.text, replace(node, value=replace(node.value, reason=reason))
+            yield node.text, replace(node.value, reason=reason)

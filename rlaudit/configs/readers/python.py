@@ -170,8 +170,7 @@ def engine_config(
     draft.needs_v1 = of_v1 and call.name != "LLM"
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
-    elsewhere = {node.place.path: None for node in arguments.values() if node.place.path != source.path}
-    parts = tuple(dict.fromkeys([*(file.path for file in (*files[1:], *functions)), *elsewhere]))
+    parts = tuple(dict.fromkeys(file.path for file in (*files[1:], *functions)))
     config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text, parts=(*config.parts, *parts))
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
 

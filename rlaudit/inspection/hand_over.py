@@ -66,6 +66,9 @@ def hand_over(first: Source, sets_up_rollouts: Recognise) -> HandOver:
     ends = time.process_time() + MOST_SECONDS
     named = list(_named_in(first))
     reached = tuple(_reached(first, named, sets_up_rollouts, ends))
+    if sum(bool(file.way.programs) for file, _ in reached) > 1:
+        # Which of several engines the program samples from and updates is not followed.
+        reached = tuple((replace(file, way=replace(file.way, programs=())), line) for file, line in reached)
     missing = [(name, line) for name, file, line in named if file is None and name.endswith(_PROGRAMS)]
     inside = tuple(in_here_documents(first))
     # What the script writes is missing until it runs.
@@ -79,7 +82,8 @@ def about(way: HandOver, shown: Callable[[str], str]) -> list[str]:
     path = shown(way.path)
     if way.reached or way.inside:
         reached = [
-            f"{path}:{line} hands over to {shown(file.path)}, {_read_with(file, path)}" for file, line in way.reached
+            f"{path}:{line} hands over to {shown(file.path)}, {_read_with(file, path, shown)}"
+            for file, line in way.reached
         ]
         return [*reached, *way.inside]
     if way.missing is not None:
@@ -94,10 +98,11 @@ def about(way: HandOver, shown: Callable[[str], str]) -> list[str]:
             "or record a run: rlaudit record -- COMMAND"]  # fmt: skip
 
 
-def _read_with(file: Source, path: str) -> str:
+def _read_with(file: Source, path: str, shown: Callable[[str], str]) -> str:
     """Return what counts for a file beside its own text. path: of the file that hands over, as reports have it."""
-    if file.way.programs:
-        return f"which is read with the sampling parameters and the weight updates of {path}"
+    programs = ", ".join(shown(program.path) for program in file.way.programs[:MOST_NAMED])
+    if programs:
+        return f"which is read with the sampling parameters and the weight updates of {programs}"
     return f"which is read by itself, without what {path} sets for it"
 
 

@@ -235,7 +235,10 @@ def test_what_another_call_or_line_may_change_stays_open(more: str, engine: str,
 
 def test_sampling_is_not_joined_to_one_of_several_engines(desk: Desk) -> None:
     two = MAKES + "\ndef judge():\n    return LLM('j')\n"
-    planted(desk, {"train.py": SAMPLED.format(imported="make", made="make('m', 0.2)"), "engine.py": two})
+    program = SAMPLED.format(imported="make", made="make('m', 0.2)")
+    planted(desk, {"train.py": program, "engine.py": two})
+    assert "temperature" not in settings_of(desk, "train.py")
+    planted(desk, {"train.py": f"{program}import judge\n", "engine.py": MAKES, "judge.py": MAKES})
     assert "temperature" not in settings_of(desk, "train.py")
 
 

@@ -131,8 +131,10 @@ def _configs(configs: "Sequence[tuple[Config, list[Setting]]]", findings: "Seque
     for blocks, lines in alike:
         which = f" (line{'s' * (len(lines) > 1)} {', '.join(lines)})" if len(configs) > 1 and lines else ""
         for block in blocks:
-            field = "summary" if isinstance(block, Folded) else "title"
-            yield replace(block, **{field: f"{getattr(block, field)}{which}"})
+            if isinstance(block, Folded):
+                yield replace(block, summary=block.summary + which)
+            else:
+                yield replace(block, title=block.title + which)
 
 
 def _once(findings: "Iterable[Finding]") -> "Iterator[Finding]":
@@ -161,9 +163,7 @@ def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:
         first = [finding for finding in of_side if notes or finding.severity != Severity.NOTE]
         blocks += [Findings(first, title)] if first else []
         of_what = f" on: {title[0].lower()}{title[1:]}" if title else ""
-        folded += (
-            [Folded(f"Notes{of_what} ({len(later)})", Findings(later), kind="notes")] if later else []
-        )
+        folded += [Folded(f"Notes{of_what} ({len(later)})", Findings(later), kind="notes")] if later else []
     return [*blocks, *folded]
 
 

@@ -178,6 +178,7 @@ def test_every_kind_of_file_that_sets_up_rollouts_is_named_and_evaluations_last(
     ("opening", "what"),
     [
         ("cat > run.py <<'PY'", "run.py, which the script writes itself"),
+        ("sudo tee -a run.py <<PY > /dev/null", "run.py, which the script writes itself"),
         ("python - --x 1 <<PY", "the program that the script holds itself"),
         ("srun python3 <<-'PY'", "the program that the script holds itself"),
     ],

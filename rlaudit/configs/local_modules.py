@@ -56,7 +56,7 @@ def given_the_engine(source: Source) -> tuple[Source, ...]:
         tree = parse(source.text)
     except UnreadableText:  # the reader of the program says so
         return ()
-    imported = dict(_functions_in(tree))
+    imported = dict(_imported(tree))
     called = dict.fromkeys(
         imported[name] for node in ast.walk(tree) if isinstance(node, ast.Call) and _takes_an_engine(node)
         for name in [ast.unparse(node.func)] if name in imported
@@ -65,26 +65,16 @@ def given_the_engine(source: Source) -> tuple[Source, ...]:
     return tuple(function for function in functions if function is not None)
 
 
-def imported_in(tree: ast.Module) -> Iterator[tuple[str, str, int, str, int]]:
-    """Yield the names that a program imports, each with its module, the import's level, what it is called there (empty
-    if it is the module itself), and the line.
-    """
+def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, int, str]]]:
+    """Yield how a program calls each imported function, and its module, the import's level, and its name there."""
+    modules = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                yield alias.asname or alias.name, node.module or "", node.level, alias.name, node.lineno
+                yield alias.asname or alias.name, (node.module or "", node.level, alias.name)
+                modules[alias.asname or alias.name] = (f"{node.module or ''}.{alias.name}".lstrip("."), node.level)
         elif isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.asname or alias.name, alias.name, 0, "", node.lineno
-
-
-def _functions_in(tree: ast.Module) -> Iterator[tuple[str, tuple[str, int, str]]]:
-    """Yield how a program calls each imported function, and its module, the import's level, and its name there."""
-    modules = {}
-    for name, module, level, original, _ in imported_in(tree):
-        modules[name] = (f"{module}.{original}".strip("."), level)
-        if original:
-            yield name, (module, level, original)
+            modules |= {alias.asname or alias.name: (alias.name, 0) for alias in node.names}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner = ast.unparse(node.func.value)

@@ -16,11 +16,9 @@ from pathlib import Path, PurePosixPath
 
 from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.hydra_program import config_named_in
-from rlaudit.configs.local_modules import imported_in, module_file
+from rlaudit.configs.local_modules import module_file
 from rlaudit.configs.program import NO_TRAINING
 from rlaudit.configs.source import Source, Way, opened
-from rlaudit.configs.syntax.python_text import parse
-from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.inspection.files import walk
 
 # A larger program is followed no further, and in a larger work tree no further file is looked at; nor after so many
@@ -190,8 +188,8 @@ def _of_text(source: Source, text: str, first: int) -> Iterator[tuple[str, Sourc
 def _of_python(source: Source) -> Iterator[tuple[str, Source | None, int]]:
     """Yield the modules that a program imports, and the files that its strings name, but none of its docstrings."""
     try:
-        tree = parse(source.text)
-    except UnreadableText:
+        tree = ast.parse(source.text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return
     config = config_named_in(source.text)
     if config is not None:
@@ -200,9 +198,12 @@ def _of_python(source: Source) -> Iterator[tuple[str, Source | None, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
             yield from _of_text(source, node.value, node.lineno)
-    for _, module, level, original, line in imported_in(tree):
-        for name in dict.fromkeys((module, f"{module}.{original}".strip("."))):
-            yield name, module_file(source, name, level), line
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, module_file(source, alias.name), node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = node.module or ""
+            modules = (package, *(f"{package}.{alias.name}".lstrip(".") for alias in node.names))
+            yield from ((module, module_file(source, module, node.level), node.lineno) for module in modules)
 
 
 def _file(source: Source, name: str) -> Source | None:

@@ -120,7 +120,11 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
         stdin_name=options.stdin_name,
         excluded=settings.excludes,
         today=date.today(),
-        framework_pins=tuple(_framework_pin(written, options.dialect) for written in options.framework),
+        pins=(
+            *(_framework_pin(written, options.dialect) for written in options.framework),
+            # What stands in a tree after a bump is not run with the vLLM before it.
+            *([f"vllm=={sides[0]}"] if sides[0] is not None and bump is None else ()),
+        ),
         framework_sources=(*options.framework_source, *packages),
         plugins=tuple(foreign_plugins(packages)),
     )

@@ -11,7 +11,7 @@ from rlaudit.configs.syntax.embedded import scalar_commands
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_command import Command, shortened
+from rlaudit.configs.syntax.shell_command import Command, further_words
 from rlaudit.configs.syntax.spelling import Spell, Write, apply
 from rlaudit.settings.place import Edit
 from rlaudit.unknown import Unknown
@@ -85,7 +85,7 @@ def untold(command: Command, at: int) -> tuple[str, ...]:
         first = () if flag.value is None else (flag.value,)
         alone = [word for word in first if not flag.name or re.search(r"\$\{?[@*]", word.text)]
         open_words += [word.text for word in (*alone, *flag.more) if isinstance(word.value, Unknown)]
-    return (*(f"{shortened(text)} may hold further options" for text in dict.fromkeys(open_words)), *command.assumed)
+    return (*(further_words(text, "options") for text in dict.fromkeys(open_words)), *command.assumed)
 
 
 def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:

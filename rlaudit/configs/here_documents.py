@@ -1,4 +1,6 @@
-"""What a shell script writes or runs itself in a here-document: `cat > run.yaml <<EOF`, `python - <<EOF`."""
+"""What a shell script writes or runs itself in a here-document: `cat > run.yaml <<EOF`, `tee run.yaml <<EOF`,
+`python - <<EOF`.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +9,8 @@ from rlaudit.configs.source import Source
 
 _OPENS = re.compile(
     r"(?m)^(?=[^#\n]*<<-?[ \t]*[\"'\\]?\w)[^#\n]*?"
-    r"(?:>[ \t]*[\"']?(?P<file>[^\s\"'<>]+\.(?:ya?ml|toml|py|(?:ba)?sh|slurm|sbatch))|\bpython[\d.]*[ \t\n<-])"
+    r"(?:(?:>|\btee(?:[ \t]+-\w+)*[ \t])[ \t]*[\"']?(?P<file>[^\s\"'<>]+\.(?:ya?ml|toml|py|(?:ba)?sh|slurm|sbatch))"
+    r"|\bpython[\d.]*[ \t\n<-])"
 )
 
 

@@ -49,14 +49,14 @@ def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
 def untold(command: "Command") -> tuple[str, ...]:
     """Return what a command leaves open, in sentences: words that may hold overrides, and the defaults taken."""
     from rlaudit.configs.syntax.flags import overrides_anything
-    from rlaudit.configs.syntax.shell_command import shortened
+    from rlaudit.configs.syntax.shell_command import further_words
 
     words = command.words
     programs = (
         at for at in range(1, len(words)) if words[at - 1].value == "-m" or str(words[at].value).endswith(".py")
     )
     open_words = [word.text for word in words[next(programs, 0) + 1 :] if overrides_anything(word)]
-    return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(open_words)), *command.assumed)
+    return (*(further_words(text, "overrides") for text in dict.fromkeys(open_words)), *command.assumed)
 
 
 def tree_of(overrides: "Sequence[Flag]", place: Place) -> Node:

@@ -24,6 +24,18 @@ _YAML = {".yaml", ".yml", ".json"}
 
 
 @dataclass(frozen=True, eq=False)
+class Way:
+    """The files over which a user's file hands over to another one."""
+
+    # The path of the user's file; empty if it is the file itself.
+    first: str = ""
+    # Variables that they name, each with a place: they may set them.
+    variables: tuple[tuple[str, str], ...] = ()
+    # The programs that import the file, the nearest first: they sample from its engine and update it.
+    programs: tuple["Source", ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Source:
     """A file's text.
 
@@ -40,10 +52,9 @@ class Source:
     trees: tuple[str, ...] = ()
     # Whether it lies in none of them: it was not opened, is without text, and parses in no syntax.
     outside: bool = False
-    # Releases of frameworks from the command line, as requirements: `trl==1.7.0`.
+    # Releases of frameworks and of today's vLLM from the command line, as requirements: `trl==1.7.0`.
     pins: tuple[str, ...] = ()
-    # Variables that the files which hand over to this one name, each with a place: they may set them.
-    handed: tuple[tuple[str, str], ...] = ()
+    way: Way = Way()
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
@@ -55,7 +66,7 @@ class Source:
 
     def with_text(self, text: str) -> "Source":
         """Return the same file with another text."""
-        return Source(self.path, text, self.given, self.trees, pins=self.pins, handed=self.handed)
+        return Source(self.path, text, self.given, self.trees, pins=self.pins, way=self.way)
 
     @property
     def suffix(self) -> str:

@@ -18,7 +18,7 @@ from rlaudit.dialects.framework_code import FrameworkCode, filled
 from rlaudit.dialects.span import OLDEST, Span, carried, span_of
 from rlaudit.dialects.spec import Spec, package_of
 from rlaudit.dialects.tree import Tree, node_at
-from rlaudit.pins.pin import Package
+from rlaudit.pins.pin import VLLM, Package
 from rlaudit.settings.rollout_config import FrameworkRelease
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import milestones
@@ -48,6 +48,8 @@ class Reading:
         # Conditions that do not change while the config is read.
         self._held: dict[str, Truth] = {}
         self._span: Span | None = None
+        # The release that decides: the framework's own, or that of the one whose releases count.
+        self._counts: ReleaseHere | None = None
         # What decides in the framework's place, if the program has a trainer that is not the framework's.
         self.trainer = ""
         kinds = spec.declared.get("kinds", {}) if not tree.call else {}
@@ -82,7 +84,10 @@ class Reading:
                 release = carried(declared["carried"], release, self.spec.title)
             else:
                 release = release_here(self.source, package_of(declared["package"]), None)
-            self._span = span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy)
+            self._counts = release
+            vllm = release_here(self.source, VLLM, None)
+            pins_vllm = vllm is not None and vllm.version == self.vllm
+            self._span = span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy, pins_vllm)
             self._held.clear()
         return self._span
 
@@ -105,11 +110,13 @@ class Reading:
 
     def _which(self, title: str) -> str:
         """Return the fact that is missing where a framework's release decides."""
-        package = self.spec.package
+        package, here = self.spec.package, self.framework if title == self.spec.title else self._counts
         if title != self.spec.title and "package" in (release := self.spec.declared["release"]):
             package = package_of(release["package"])
-        how = f"pin it, or {OPTION} {package.names[0]}==X" if package is not None else "nothing here says it"
-        return f"{title}'s release is not known: {how}"
+        option = f"{OPTION} {package.names[0]}==X" if package is not None else ""
+        if here is not None and here.pinned_at and option:
+            return f"the {title} release in place of {here.version} ({here.pinned_at}) is not known: {option}"
+        return f"{title}'s release is not known: {f'pin it, or {option}' if option else 'nothing here says it'}"
 
     def node(self, path: str) -> Node | None:
         """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""

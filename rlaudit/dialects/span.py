@@ -125,13 +125,14 @@ class Span:
 
 def span_of(
     declared: Entry, title: str, vllm: Version, holds: Holds, is_written: Callable[[str], bool],
-    release: ReleaseHere | None, is_copy: bool,
+    release: ReleaseHere | None, is_copy: bool, pins_vllm: bool,
 ) -> Span:  # fmt: skip
     """Return the releases that a config may be of.
 
     declared: the dialect's `release`. title: the framework's. holds: whether a condition holds. is_written: whether the
     config has a key. release: that of the framework's source or of the pin. is_copy: whether the framework's source
-    lies around the config; vLLM's release then decides nothing of it.
+    lies around the config; vLLM's release then decides nothing of it. pins_vllm: whether the user runs
+    this vLLM with it.
     """
     takes = Span(Version(str(declared["oldest"]))) if "oldest" in declared else Span()
     takes = _narrowed(_having(takes, declared, holds, is_written), declared.get("by keys", ()), holds)
@@ -151,8 +152,8 @@ def span_of(
     if not runs.holds(release.version):
         why = runs.upper if Version(release.version.base_version) >= runs.first else runs.lower
         return replace(span, refused=RefusedPin(release.pinned_at, f"pins {title} {release.version}: {why}"))
-    # A pin of a release that starts with this vLLM outweighs what the vLLM only suggests.
-    if "runs with vllm" in declared or span.holds(release.version):
+    # A pin of a release that starts with this vLLM, or stands beside its pin, outweighs what the vLLM only suggests.
+    if "runs with vllm" in declared or pins_vllm or span.holds(release.version):
         return _only(release)
     return replace(span, unused=f"{pin}, which does not run with vLLM {vllm}: {read_as}")
 

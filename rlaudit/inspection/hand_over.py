@@ -18,7 +18,7 @@ from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.hydra_program import config_named_in
 from rlaudit.configs.local_modules import module_file
 from rlaudit.configs.program import NO_TRAINING
-from rlaudit.configs.source import Source, opened
+from rlaudit.configs.source import Source, Way, opened
 from rlaudit.inspection.files import walk
 
 # A larger program is followed no further, and in a larger work tree no further file is looked at; nor after so many
@@ -64,6 +64,9 @@ def hand_over(first: Source, sets_up_rollouts: Recognise) -> HandOver:
     ends = time.process_time() + MOST_SECONDS
     named = list(_named_in(first))
     reached = tuple(_reached(first, named, sets_up_rollouts, ends))
+    if sum(bool(file.way.programs) for file, _ in reached) > 1:
+        # Which of several engines the program samples from and updates is not followed.
+        reached = tuple((replace(file, way=replace(file.way, programs=())), line) for file, line in reached)
     missing = [(name, line) for name, file, line in named if file is None and name.endswith(_PROGRAMS)]
     inside = tuple(in_here_documents(first))
     # What the script writes is missing until it runs.
@@ -77,7 +80,7 @@ def about(way: HandOver, shown: Callable[[str], str]) -> list[str]:
     path = shown(way.path)
     if way.reached or way.inside:
         reached = [
-            f"{path}:{line} hands over to {shown(file.path)}, which is read by itself, without what {path} sets for it"
+            f"{path}:{line} hands over to {shown(file.path)}, {_read_with(file, path, shown)}"
             for file, line in way.reached
         ]
         return [*reached, *way.inside]
@@ -93,21 +96,36 @@ def about(way: HandOver, shown: Callable[[str], str]) -> list[str]:
             "or record a run: rlaudit record -- COMMAND"]  # fmt: skip
 
 
+def _read_with(file: Source, path: str, shown: Callable[[str], str]) -> str:
+    """Return what counts for a file beside its own text. path: of the file that hands over, as reports have it."""
+    programs = ", ".join(shown(program.path) for program in file.way.programs[:MOST_NAMED])
+    if programs:
+        return f"which is read with the sampling parameters and the weight updates of {programs}"
+    return f"which is read by itself, without what {path} sets for it"
+
+
 def _reached(
     first: Source, named: "list[tuple[str, Source | None, int]]", sets_up_rollouts: Recognise, ends: float
 ) -> Iterator[tuple[Source, int]]:
     seen = {_identity(first)}
-    todo = deque((file, line, first, _variables(first)) for _, file, line in named)
+    todo = deque((file, line, _over(Way(first.path), first)) for _, file, line in named)
     while todo and len(seen) <= MOST_FILES and time.process_time() < ends:
-        file, line, before, variables = todo.popleft()
+        file, line, way = todo.popleft()
         if file is None or file.outside or _identity(file) in seen:
             continue
         seen.add(_identity(file))
-        if sets_up_rollouts(_imported(file) if before.suffix == file.suffix == ".py" else file):
-            yield replace(file, handed=variables), line
+        way = way if file.suffix == ".py" else replace(way, programs=())
+        if sets_up_rollouts(_imported(file) if way.programs else file):
+            yield replace(file, way=way), line
         else:
-            variables += _variables(file)
-            todo += ((further, line, file, variables) for _, further, _ in _named_in(file))
+            way = _over(way, file)
+            todo += ((further, line, way) for _, further, _ in _named_in(file))
+
+
+def _over(way: Way, file: Source) -> Way:
+    """Return a way that goes on over a file."""
+    programs = (file, *way.programs) if file.suffix == ".py" else ()
+    return replace(way, variables=(*way.variables, *_variables(file)), programs=programs)
 
 
 def _imported(source: Source) -> Source:

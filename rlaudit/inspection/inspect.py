@@ -42,8 +42,8 @@ class Request:
     today: date = date.max
     # Folders with the source of a framework.
     framework_sources: tuple[str, ...] = ()
-    # Releases of frameworks, as requirements.
-    framework_pins: tuple[str, ...] = ()
+    # Releases of frameworks, and of the vLLM that runs with them today, as requirements.
+    pins: tuple[str, ...] = ()
     # Sentences on plug-ins of vLLM, which were not read.
     plugins: tuple[str, ...] = ()
 
@@ -85,9 +85,7 @@ class Inspection:
 
 def collected_for(request: Request) -> Collected:
     """Return the files that a request names."""
-    return collect(
-        request.paths, request.stdin_name, request.excluded, request.framework_sources, request.framework_pins
-    )
+    return collect(request.paths, request.stdin_name, request.excluded, request.framework_sources, request.pins)
 
 
 def inspect(request: Request, collected: Collected | None = None) -> Inspection:
@@ -117,11 +115,11 @@ def _hand_overs(request: Request, inspected: Sequence[InspectedFile]) -> Iterato
 def _files_of(ways: Sequence[HandOver], request: Request, collected: Collected) -> list[TextFile]:
     """Return the files to which others hand over and that are not collected, read as those that the user names are."""
     known = {Path(file.path).absolute() for file in collected.files}
-    new = {Path(source.path).absolute(): source for way in ways for source, _ in way.reached}
-    paths = [source.path for path, source in new.items() if path not in known]
-    files = collect(paths, None, request.excluded, request.framework_sources, request.framework_pins).files
-    sources = [(file, new[Path(file.path).absolute()]) for file in files]
-    return [replace(file, source=replace(file.source, trees=way.trees, handed=way.handed)) for file, way in sources]
+    reached = {Path(source.path).absolute(): source for way in ways for source, _ in way.reached}
+    paths = [source.path for path, source in reached.items() if path not in known]
+    files = collect(paths, None, request.excluded, request.framework_sources, request.pins).files
+    sources = [(file, reached[Path(file.path).absolute()]) for file in files]
+    return [replace(file, source=replace(file.source, trees=there.trees, way=there.way)) for file, there in sources]
 
 
 def reported_once(files: Sequence[InspectedFile]) -> list[InspectedFile]:

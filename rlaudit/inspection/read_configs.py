@@ -9,12 +9,14 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.program import programs_beside
 from rlaudit.configs.python_environment import unread_variables_at
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.shell_command import FurtherWords
 from rlaudit.discover import discover
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
@@ -171,13 +173,15 @@ def _models_elsewhere(config: RolloutConfig) -> Iterator[str]:
 
 
 def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> Iterator[str]:
-    """Yield a sentence with the lines of a Python program that only a run decides."""
+    """Yield a sentence for each file with the lines that only a run of a Python program decides."""
     settings = (setting for config in configs for part in (config.engine, config.sampling) for setting in part.values())
-    places = (setting.place for setting in settings if isinstance(setting.value, Unknown) and setting.value.by_run)
-    lines = sorted({place.line for place in places if place is not None} | unread_variables_at(source))
-    if lines and configs:
+    decided = (setting.place for setting in settings if isinstance(setting.value, Unknown) and setting.value.by_run)
+    places = {(place.path, place.line) for place in decided if place is not None}
+    places |= {(source.path, line) for line in unread_variables_at(source)} if configs else set()
+    for path in sorted({path for path, _ in places}):
+        lines = [line for file, line in sorted(places) if file == path]
         listed = f"lines {', '.join(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
-        yield f"{source.path}: what a run decides in {listed}; `rlaudit record` writes it down"
+        yield f"{path}: what a run decides in {listed}; `rlaudit record` writes it down"
 
 
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
@@ -194,12 +198,16 @@ def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version
 
 
 def _with_handed(config: RolloutConfig, source: Source) -> RolloutConfig:
-    """Return a config with the variables open that a file which hands over to this one may set."""
+    """Return a config with open what a file which hands over to this one, or an array of its command, may set."""
     handed = {
         name: Setting(name, Unknown(f"{place} may set it"), None, Origin.FRAMEWORK, None, f"{place} may set it")
-        for name, place in source.handed
+        for name, place in source.way.variables
     }
-    return replace(config, environment={**handed, **config.environment}, trees=source.trees)
+    arrays = (words for words in config.not_seen if isinstance(words, FurtherWords) and words.is_array)
+    array, engine = next(arrays, None), config.engine
+    if array is not None and not isinstance(engine, Elsewhere):
+        engine = Elsewhere(array, engine)
+    return replace(config, engine=engine, environment={**handed, **config.environment}, trees=source.trees)
 
 
 def _says_more(dialect: Dialect, source: Source, vllm: Version, pairs: Sequence[ConfigPair]) -> bool:

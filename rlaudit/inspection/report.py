@@ -134,6 +134,7 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Conf
     place = audit.config.place
     return Config(
         path=shown_path(file.file.path),
+        handed_over_by=shown_path(first) if (first := file.file.source.way.first) else None,
         line=place.line if place is not None else None,
         framework=config.framework.name,
         title=config.framework.title,

@@ -17,7 +17,8 @@ from rlaudit.dialects.spec import head_of, shipped
 MOST_OF_AN_ENGINE = 3
 MOST_OF_A_WORD = 50
 # What makes a framework's rollouts run on vLLM, with the value behind it: without it they run on transformers.
-_SWITCH = re.compile(r"""\b(?P<name>use_vllm|fast_inference)\b["']?(?:\s*[:=]\s*|[ \t]+)?(?P<value>\w*)""")
+_SWITCHES = ("use_vllm", "fast_inference")
+_SWITCH = re.compile(rf"""\b(?P<name>{"|".join(_SWITCHES)})\b["']?(?:\s*[:=]\s*|[ \t]+)?(?P<value>\w*)""")
 _OFF = {"false", "no", "off", "0", "none"}
 
 
@@ -53,7 +54,8 @@ def _without_vllm(source: Source) -> OtherEngine | None:
     A commented line says so of a script and a program; a YAML file may inherit the value.
     """
     off: OtherEngine | None = None
-    for match in _SWITCH.finditer(source.text):
+    # Most files have neither word, which the pattern takes ten times as long to see.
+    for match in _SWITCH.finditer(source.text) if any(word in source.text for word in _SWITCHES) else ():
         before = source.text[source.text.rfind("\n", 0, match.start()) + 1 : match.start()]
         is_comment = "#" in before and source.suffix not in {".yaml", ".yml"}
         if not is_comment and match["value"].lower() not in _OFF:

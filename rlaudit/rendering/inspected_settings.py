@@ -32,25 +32,23 @@ class _Rows:
     open: "dict[str, list[Setting]]" = field(default_factory=dict)  # by the fact that would settle them
 
 
-def settings_blocks(
-    config: "Config", settings: "Sequence[Setting]", grave: Collection[str | None], which: str
-) -> list[Block]:
+def settings_blocks(config: "Config", settings: "Sequence[Setting]", grave: Collection[str | None]) -> list[Block]:
     """Return the table of what moves, what is open, and what a page folds.
 
-    grave: the settings that findings above notes are about. which: the config's line, if its file has several.
+    grave: the settings that findings above notes are about.
     """
     rows = _sorted(config, settings, grave)
-    title = f"{RAN if config.recorded else MOVES}{which}"
+    title = RAN if config.recorded else MOVES
     blocks: list[Block] = [_table(config, rows.moving, title)] if rows.moving else []
     lines = [*_open_lines(config, rows.open), *not_seen_lines(config)]
     settled = "" if config.recorded else BY_RECORDING
-    blocks += [Lines(lines, f"{OPEN}{settled}{which}")] if lines else []
+    blocks += [Lines(lines, f"{OPEN}{settled}")] if lines else []
     unknown = [row for group in rows.open.values() for row in group]
     folded = {"settings that decide nothing": rows.deciding_nothing, "settings with an open value": unknown}
     return [
         *blocks,
         *(
-            Folded(f"{kind.capitalize()} ({len(hidden)}){which}", _table(config, hidden), kind=kind)
+            Folded(f"{kind.capitalize()} ({len(hidden)})", _table(config, hidden), kind=kind)
             for kind, hidden in folded.items()
             if hidden
         ),

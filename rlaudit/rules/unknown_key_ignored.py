@@ -56,7 +56,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         if lost.loss not in HOW:
             continue
         severity, effect = _effect(audit, lost)
-        written = lost.name if lost.written in (None, "") else f"{lost.name}={lost.written}"
+        # The file's own name: vllm_device, which would be vLLM's device.
+        name = lost.place.setting.rpartition(".")[2] or lost.name
+        written = name if lost.written in (None, "") else f"{name}={lost.written}"
         message = f"{written} {HOW[lost.loss]}: {lost.reason}{effect}{'' if effect.endswith('?') else '.'}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 

@@ -67,7 +67,8 @@ def test_the_file_that_builds_the_engine_is_read_in_the_same_run(way: str, desk:
     path, text, line, further = WAYS[way]
     planted(desk, {path: text, **further})
     assert desk.inspect(path, "--fail-on", "never") == 0
-    assert f"{path}:{line} hands over to {list(further)[-1]}, which is read by itself" in desk.out
+    assert f"{path}:{line} hands over to {list(further)[-1]}, which is read" in desk.out
+    assert desk.out.startswith(f"{path} -> {list(further)[-1]}: ")
     assert "1 rollout config in 1 of them" in desk.out
 
 
@@ -177,6 +178,7 @@ def test_every_kind_of_file_that_sets_up_rollouts_is_named_and_evaluations_last(
     ("opening", "what"),
     [
         ("cat > run.py <<'PY'", "run.py, which the script writes itself"),
+        ("sudo tee -a run.py <<PY > /dev/null", "run.py, which the script writes itself"),
         ("python - --x 1 <<PY", "the program that the script holds itself"),
         ("srun python3 <<-'PY'", "the program that the script holds itself"),
     ],
@@ -185,3 +187,85 @@ def test_what_a_script_holds_itself_is_named_with_its_line(opening: str, what: s
     desk.file("run.sh", f"#!/bin/bash\n{opening}\nfrom vllm import LLM\nLLM('m')\nPY\npython run.py\n")
     assert desk.inspect("run.sh") == 3
     assert f"run.sh:2: {what}" in desk.out and "inspect that one" not in desk.out
+
+
+SAMPLED = """\
+from vllm import SamplingParams
+from engine import {imported}
+params = SamplingParams(n=8, temperature=0.7, top_p=0.9, logprobs=0)
+llm = {made}
+for step in range(9):
+    llm.generate(prompts, params)
+    update(llm)
+"""
+MAKES = "from vllm import LLM\n\ndef make(name, gpu):\n    return LLM(name, gpu_memory_utilization=gpu)\n"
+MAKER = (
+    "from vllm import LLM\n\nclass Make:\n    def __init__(self, name, gpu=0.5):\n"
+    "        self.llm = LLM(name, gpu_memory_utilization=gpu)\n"
+)
+
+
+def settings_of(desk: Desk, path: str) -> dict[str, object]:
+    """Each written setting of the report of a file, by name."""
+    desk.inspect(path, "--output", f"json:{desk.folder}/out.json", "--output", "text")
+    report = json.loads((desk.folder / "out.json").read_text())
+    values = {row["name"]: row["effective_to"] for row in report["settings"] if row["written"] is not None}
+    return {name: "open" if isinstance(value, dict) else value for name, value in values.items()}
+
+
+@pytest.mark.parametrize(("engine", "made"), [(MAKES, "make('m', 0.2)"), (MAKER, "Make('m', gpu=0.2)")])
+def test_what_a_program_samples_and_passes_is_the_engines_that_it_imports(engine: str, made: str, desk: Desk) -> None:
+    planted(desk, {"train.py": SAMPLED.format(imported=made[:4], made=made), "engine.py": engine})
+    wanted = {"n": 8, "temperature": 0.7, "top_p": 0.9, "logprobs": 0, "gpu_memory_utilization": 0.2, "model": "m"}
+    assert settings_of(desk, "train.py") == wanted
+
+
+@pytest.mark.parametrize(
+    ("more", "engine"),
+    [
+        ("other = make('n', 0.9)\n", MAKES),
+        ("", MAKES.replace("    return", "    gpu = round(gpu, 1)\n    return")),
+        ("", MAKES + "\ndef again():\n    return make('n', 0.9)\n"),
+    ],
+    ids=["two calls", "bound again", "a call beside it"],
+)
+def test_what_another_call_or_line_may_change_stays_open(more: str, engine: str, desk: Desk) -> None:
+    planted(desk, {"train.py": SAMPLED.format(imported="make", made="make('m', 0.2)") + more, "engine.py": engine})
+    assert settings_of(desk, "train.py")["gpu_memory_utilization"] == "open"
+
+
+def test_sampling_is_not_joined_to_one_of_several_engines(desk: Desk) -> None:
+    two = MAKES + "\ndef judge():\n    return LLM('j')\n"
+    program = SAMPLED.format(imported="make", made="make('m', 0.2)")
+    planted(desk, {"train.py": program, "engine.py": two})
+    assert "temperature" not in settings_of(desk, "train.py")
+    planted(desk, {"train.py": f"{program}import judge\n", "engine.py": MAKES, "judge.py": MAKES})
+    assert "temperature" not in settings_of(desk, "train.py")
+
+
+def test_a_cache_that_the_importing_program_resets_is_not_said_to_be_kept(desk: Desk) -> None:
+    engine = MAKES + "\ndef update(llm):\n    llm.collective_rpc('load_weights')\n"
+    planted(desk, {"train.py": SAMPLED.format(imported="make, update", made="make('m', 0.2)"), "engine.py": engine})
+    desk.inspect("train.py")
+    assert "prefix-cache-across-updates" in desk.out
+    desk.file("train.py", (desk.folder / "train.py").read_text() + "    llm.reset_prefix_cache()\n")
+    desk.inspect("train.py")
+    assert "prefix-cache-across-updates" not in desk.out
+
+
+HYDRA = "import hydra\n{imported}\n@hydra.main(config_path='.', config_name='own')\ndef main(cfg):\n    {made}\n"
+
+
+def test_the_values_of_a_hydra_config_are_those_of_the_program_that_starts_from_it(desk: Desk) -> None:
+    made = "LLM(cfg.model.path, dtype=cfg.dtype)"
+    planted(desk, {"a.py": HYDRA.format(imported="from vllm import LLM", made=made)})
+    desk.file("own.yaml", "model: {path: m}\ndtype: float16\n")
+    assert settings_of(desk, "a.py") == {"model": "m", "dtype": "float16"}
+
+
+def test_a_config_that_a_program_hands_on_is_open_with_its_place(desk: Desk) -> None:
+    engine = "from vllm import LLM\ndef build(args):\n    return LLM('m', dtype=args.dtype)\n"
+    planted(desk, {"a.py": HYDRA.format(imported="import engine", made="engine.build(cfg)"), "engine.py": engine})
+    desk.file("own.yaml", "dtype: float16\n")
+    assert settings_of(desk, "a.py")["dtype"] == "open"
+    assert "args.dtype is known only when it runs: own.yaml:1 may decide it" in desk.out

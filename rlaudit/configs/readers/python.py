@@ -9,7 +9,7 @@ builds in the program (`run_server(args)`).
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +109,12 @@ def sampled_in(source: Source) -> "list[Call]":
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every engine that the file builds, each with the sampling parameters of its function or module."""
-    calls, sampled = calls_of(source), sampled_in(source)
-    return tuple(engine_config(source, call, calls, sampled, vllm) for call in engines_of(source))
+    engines = engines_of(source)
+    # Which of several engines a program that imports the file uses is not followed.
+    files = (source, *(source.way.programs if len(engines) == 1 else ()))
+    calls = tuple(call for file in files for call in calls_of(file))
+    sampled = sampled_in(source) or [call for file in files for call in sampled_in(file)]
+    return tuple(engine_config(files, call, calls, sampled, vllm) for call in engines)
 
 
 def _as_open(call: "Call") -> "Call":
@@ -123,25 +127,30 @@ def _as_open(call: "Call") -> "Call":
 
 
 def engine_config(
-    source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
+    files: Sequence[Source], call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
 ) -> RolloutConfig:
-    """Return the engine that `call` builds. calls: all calls of the file. sampled: its SamplingParams."""
+    """Return the engine that `call` builds.
+
+    files: that of the call, and programs that import it. calls: all that they make. sampled: their SamplingParams.
+    """
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.framework_source.version_guards import version_guards
     from rlaudit.configs.local_modules import given_the_engine
     from rlaudit.configs.lost_updates import lost_updates
+    from rlaudit.configs.passed_values import passed
     from rlaudit.configs.python_environment import python_environment
     from rlaudit.configs.vllm_inputs.weight_updates import posted, take_weight_updates
 
     call = _as_open(call)
     # What reaches into an engine is the LLM's if the file builds one: no variable keeps another in the program.
     of_others = call.name != "LLM" and any(other.name == "LLM" for other in calls)
-    functions = () if of_others else given_the_engine(source)
-    reached_into = () if of_others else tuple(update for file in (source, *functions) for update in lost_updates(file))
-    guards = version_guards(source, None, vllm)
+    source = files[0]
+    functions = () if of_others else tuple(function for file in files for function in given_the_engine(file))
+    reached_into = () if of_others else tuple(update for file in (*files, *functions) for update in lost_updates(file))
+    guards = tuple(guard for file in files for guard in version_guards(file, None, vllm))
     draft = Draft(NAME, source.path, lost_updates=reached_into, version_guards=guards)
     catalogue = Catalogue.at(vllm)
-    arguments = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
+    arguments = passed(files, call, dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments)
     model = arguments.pop("model", None)
     for name, node in arguments.items():
         _argument(draft, call, name, node, catalogue)
@@ -154,7 +163,8 @@ def engine_config(
     collect_sampling(draft, beside or list(sampled), catalogue)
     take_variables(draft, python_environment(source))
     of_functions = (call for function in functions for call in calls_of(function))
-    take_weight_updates(draft, source, (*calls, *of_functions, *posted(source)), offline=call.name == "LLM")
+    requests = (request for file in files for request in posted(file))
+    take_weight_updates(draft, files, (*calls, *of_functions, *requests), offline=call.name == "LLM")
     # The functions that make an engine do not take its keywords.
     is_class = call.name in ENGINES
     draft.bare = is_class and makes_bare_engine(source.text)
@@ -162,7 +172,7 @@ def engine_config(
     draft.needs_v1 = of_v1 and call.name != "LLM"
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
-    parts = tuple(dict.fromkeys(function.path for function in functions))
+    parts = tuple(dict.fromkeys(file.path for file in (*files[1:], *functions)))
     config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text, parts=(*config.parts, *parts))
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
 
@@ -198,10 +208,10 @@ def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) 
     asking = [call for call in sampled if _LOGPROBS in call.arguments]
     others = [call for call in sampled if call not in asking] if asking else []
     if others:
-        lines = ", ".join(str(other.place.line) for other in others)
-        draft.not_seen.append(f"{SAMPLING} in line {lines}: it requests no logprobs and is not taken for the rollout's")
+        where = _lines(draft.path, others, ", ")
+        draft.not_seen.append(f"{SAMPLING} in line {where}: it requests no logprobs and is not taken for the rollout's")
     sampled = asking or sampled
-    differing = f"{SAMPLING} in lines {' and '.join(str(call.place.line) for call in sampled)} differ"
+    differing = f"{SAMPLING} in lines {_lines(draft.path, sampled, ' and ')} differ"
     for call in sampled:
         for name, node in call.arguments.items():
             if name not in catalogue.sampling and lifetime("sampling", name) is None:
@@ -225,6 +235,12 @@ def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) 
             draft.sampling[name] = replace(setting, value=differ)
     if not sampled:
         draft.not_seen.append(NO_SAMPLING)
+
+
+def _lines(path: str, calls: "Iterable[Call]", and_: str) -> str:
+    """Return the lines of calls, with the file if it is not the one at a path."""
+    places = (call.place for call in calls)
+    return and_.join(str(place.line) if place.path == path else f"{place.path}:{place.line}" for place in places)
 
 
 def _speller(catalogue: Catalogue) -> Spell:

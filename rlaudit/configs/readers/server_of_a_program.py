@@ -43,7 +43,7 @@ def read(source: Source, _vllm: Version) -> tuple[RolloutConfig, ...]:
     reason = "the server is started by another command; inspect that command"
     if started is not None:
         reason = "the program makes the server's command when it runs; `rlaudit record` writes it down"
-    take_weight_updates(draft, source, calls, offline=False)
+    take_weight_updates(draft, (source,), calls, offline=False)
     draft.not_seen.append(f"every engine argument, because {reason}")
     place = LineIndex(source.text, source.path).place(*started.span(), "") if started is not None else calls[0].place
     return (replace(draft.done(place=place), engine=Elsewhere(reason), sampling=Elsewhere(reason)),)

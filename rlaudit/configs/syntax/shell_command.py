@@ -57,6 +57,19 @@ class TakenDefault(str):
         return _sentence_about(self.variable, f"{self}{words}")
 
 
+class FurtherWords(str):
+    """The sentence for a word that may hold further options. is_array: an array, which a script fills by itself."""
+
+    is_array: bool
+
+
+def further_words(text: str, what: str) -> FurtherWords:
+    """Return the sentence for a word whose value is not known."""
+    made = FurtherWords(f"{shortened(text)} may hold further {what}")
+    made.is_array = "[@]" in text or "[*]" in text
+    return made
+
+
 def _sentence_about(variable: str, sentence: str) -> TakenDefault:
     """Return the sentence about a variable."""
     made = TakenDefault(sentence)

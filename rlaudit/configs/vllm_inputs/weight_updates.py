@@ -10,7 +10,7 @@ use of it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +36,8 @@ _CLIENTS = ("post", "request")
 _ROUTE = re.compile(rf"/({'|'.join(ROUTES)})/?(?:\?([^\"'}}]*))?[\"']?\)?$")
 
 
-def take_weight_updates(draft: Draft, source: Source, calls: "Iterable[Call]", *, offline: bool) -> None:
-    """Fill `draft.trainer` from the calls of METHODS in a file; nothing if it neither pauses nor updates."""
+def take_weight_updates(draft: Draft, files: Sequence[Source], calls: "Iterable[Call]", *, offline: bool) -> None:
+    """Fill `draft.trainer` from the calls of METHODS in a program's files; nothing if none pauses or updates."""
     methods = [(_method(call), call) for call in calls if call.name in METHODS]
     pauses = [call for method, call in methods if method == PAUSE]
     updates = [call for method, call in methods if method in UPDATES]
@@ -47,11 +47,12 @@ def take_weight_updates(draft: Draft, source: Source, calls: "Iterable[Call]", *
         _pause(draft, pauses)
     if updates:
         _updates(draft, updates, offline=offline)
-    _reset(draft, source, methods, updates or pauses)
-    if "cache_salt" in source.text:
+    text = "".join(file.text for file in files)
+    _reset(draft, text, methods, updates or pauses)
+    if "cache_salt" in text:
         why = "requests carry a cache_salt, and whether it changes with the policy is known only when it runs"
         draft.trains(TrainerFacts(salts_prefix_cache=Unknown(why)), why)
-    elif ".generate(" in source.text:
+    elif ".generate(" in text:
         note = "requests are made in this file, without a cache_salt"
         draft.trains(TrainerFacts(salts_prefix_cache=False), note)
 
@@ -113,10 +114,10 @@ def _updates(draft: Draft, updates: "list[Call]", *, offline: bool) -> None:
     draft.trains(TrainerFacts(weight_updates=when), why, node)
 
 
-def _reset(draft: Draft, source: Source, methods: "list[tuple[str, Call]]", calls: "list[Call]") -> None:
+def _reset(draft: Draft, text: str, methods: "list[tuple[str, Call]]", calls: "list[Call]") -> None:
     """Add whether the prefix cache is reset with an update: in the same function, else it is unknown.
 
-    methods: the calls in the file, by method. calls: those that update or pause.
+    text: of the files. methods: the calls in them, by method. calls: those that update or pause.
     """
     resets = [call for method, call in methods if method in {RESET, AWAKE}]
     functions = {call.function for call in calls}
@@ -127,7 +128,7 @@ def _reset(draft: Draft, source: Source, methods: "list[tuple[str, Call]]", call
     elif resets:
         function = resets[0].function or "the module"
         call, why = resets[0], f"{resets[0].name}() is called in {function}, not where the weights are updated"
-    elif RESET in source.text:
+    elif RESET in text:
         why = f"{RESET} is named in this file, and who calls it is not followed"
     else:
         is_reset, why = False, f"no {RESET}() in this file"

@@ -73,7 +73,7 @@ def rank_that_vllm_takes(reading: Reading, clause: Clause) -> Any:
 def defaults_of_requests(reading: Reading, _clause: Clause) -> Any:
     """Return what is laid over the model's generation_config.json."""
     values = {name: reading.value(f"$sampling.{name}") for name in ("temperature", "top_k", "top_p")}
-    if reading.holds("release < 0.4.1") is not True:
+    if reading.value("$sampling.repetition_penalty") is not None:
         values["repetition_penalty"] = 1.0
     values["max_new_tokens"] = reading.value("@response_length | data.max_response_length")
     unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)

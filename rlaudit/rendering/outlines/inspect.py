@@ -112,10 +112,40 @@ def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes
         of_path = findings.get(path, [])
         several = len(configs[path]) > 1
         blocks = [*first, *findings_blocks(_counting(of_path), notes)]
-        for config, rows in configs[path]:
-            blocks += _config(config, rows, of_path, several)
+        blocks += _configs(configs[path], of_path)
         title, *also = (_config_title(config, several) for config, _ in configs[path])
         yield Section(f"file-{index}", title, blocks, also)
+
+
+def _configs(configs: "Sequence[tuple[Config, list[Setting]]]", findings: "Sequence[Finding]") -> Iterator[Block]:
+    """Yield the blocks of a file's configs. Those that differ in the line alone, as two branches do, share theirs."""
+    alike: list[tuple[list[Block], list[str]]] = []
+    for config, rows in configs:
+        blocks = _config(config, rows, findings)
+        lines = next((lines for others, lines in alike if others == blocks), None)
+        if lines is None:
+            alike.append((blocks, lines := []))
+        lines += [str(config.line)] if config.line is not None else []
+    for blocks, lines in alike:
+        which = f" (line{'s' * (len(lines) > 1)} {', '.join(lines)})" if len(configs) > 1 and lines else ""
+        for block in blocks:
+            if isinstance(block, Folded):
+                yield replace(block, summary=block.summary + which)
+            else:
+                yield replace(block, title=block.title + which)
+
+
+def _once(findings: "Iterable[Finding]") -> "Iterator[Finding]":
+    """Yield each fact once, with the further places that it holds at."""
+    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.rule, finding.severity, finding.message), []).append(finding)
+    for first, *others in alike.values():
+        lines = dict.fromkeys(str(other.location.line) for other in others)
+        where = f"in line{'s' * (len(lines) > 1)} {', '.join(lines)}"
+        if any(other.location.path != first.location.path for other in others):
+            where = f"at {', '.join(dict.fromkeys(location(other.location) for other in others))}"
+        yield replace(first, message=f"{first.message} Also {where}.") if others else first
 
 
 def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:
@@ -126,7 +156,7 @@ def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:
     blocks: list[Block] = []
     folded: list[Block] = []
     for title, about in _SPLIT.items():
-        of_side = [finding for finding in findings if finding.so_today is about]
+        of_side = list(_once(finding for finding in findings if finding.so_today is about))
         later = [] if notes else [finding for finding in of_side if finding.severity == Severity.NOTE]
         first = [finding for finding in of_side if notes or finding.severity != Severity.NOTE]
         blocks += [Findings(first, title)] if first else []
@@ -135,12 +165,11 @@ def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:
     return [*blocks, *folded]
 
 
-def _config(config: "Config", rows: "Sequence[Setting]", findings: "Sequence[Finding]", several: bool) -> list[Block]:
-    which = f" (line {config.line})" if several and config.line is not None else ""
+def _config(config: "Config", rows: "Sequence[Setting]", findings: "Sequence[Finding]") -> list[Block]:
     grave = {finding.setting for finding in findings if finding.severity != Severity.NOTE}
     seen = config.recorded or ()
-    blocks: list[Block] = [Lines(seen, f"Recorded{which}")] if seen else []
-    return [*blocks, *settings_blocks(config, rows, grave, which), *_lost(config, findings)]
+    blocks: list[Block] = [Lines(seen, "Recorded")] if seen else []
+    return [*blocks, *settings_blocks(config, rows, grave), *_lost(config, findings)]
 
 
 def _lost(config: "Config", findings: "Sequence[Finding]") -> Iterator[Block]:
@@ -165,7 +194,8 @@ def _config_title(config: "Config", several: bool) -> str:
     moved = after if versions["from"] == versions["to"] else f"{before} -> {after}"
     line = f":{config.line}" if several and config.line is not None else ""
     called = f", {config.called}" if several and config.called else ""
-    return f"{config.path}{line}{called}: {config.title}, vLLM {moved}"
+    first = f"{config.handed_over_by} -> " if config.handed_over_by else ""
+    return f"{first}{config.path}{line}{called}: {config.title}, vLLM {moved}"
 
 
 def _release(config: "Config", side: Literal["from", "to"]) -> str:

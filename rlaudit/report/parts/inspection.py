@@ -132,6 +132,7 @@ class Config:
 
     read_as: the catalogued releases that stand for the versions. engine: V0, V1, or null if unknown. lost: what is
     written and never arrives. recorded: what was seen of its run. called: by the file, if it sets up several.
+    handed_over_by: the file on the command line that leads to this one.
     """
 
     path: str
@@ -150,6 +151,7 @@ class Config:
     taken_defaults: Sequence[TakenDefault] | None = None
     recorded: Sequence[str] | None = None
     called: str | None = None
+    handed_over_by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

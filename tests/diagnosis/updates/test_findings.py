@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from rlaudit.ablation.report_of_updates import exit_code
 from rlaudit.diagnosis.updates.findings import findings_of, sequences, sequences_to_use
@@ -24,7 +25,7 @@ CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, 0.1, 1e-3, None)
 
 
 def read(*old: str) -> PartsRead:
-    return PartsRead("1", 3, 3 - len(old), old, (), (), HEAD in old)
+    return PartsRead("1", 3 - len(old), old, (), (), 3, HEAD in old)
 
 
 def judged(
@@ -155,3 +156,11 @@ def test_a_case_that_could_not_be_decided_is_a_warning_of_its_own() -> None:
 def test_a_case_that_did_not_run_rules_nothing_out() -> None:
     failed = replace(around("keep", True, Verdict.MATCH, 1e-7), problem="the engine died")
     assert names(failed) == ["case-not-run"]
+
+
+def test_a_read_back_in_a_report_of_0_4_0_is_read() -> None:
+    written = {
+        "believed": "1", "parameters": 3, "new": 2, "new_by_bytes": 2, "new_by_answer": 2, "old": ["lm_head.weight"],
+        "of_no_version": [], "unread": [], "old_behind_new_bytes": ["lm_head.weight"], "logits": "0", "new_by_sums": 0,
+    }  # fmt: skip
+    assert TypeAdapter(PartsRead).validate_python(written).old == (HEAD,)

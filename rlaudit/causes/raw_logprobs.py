@@ -1,8 +1,9 @@
 """Logprobs reported before temperature and filters, while tokens are sampled after them.
 
-Covered: with scores, any report that leaves processing out. With top logprobs of both sides, another temperature. From
-sampled logprobs alone, a temperature that the report leaves out; the mean ratio is then above 1 (1 + chi^2). If the
-trainer had the wrong temperature, tokens would follow the report. Here they follow the trainer's meaning.
+Covered: with the trainer's scores (--score), any logprobs without temperature, filters or penalties. With top logprobs
+of both sides, another temperature. From sampled logprobs alone, a temperature that the logprobs leave out; the mean
+ratio is then above 1 (1 + chi^2). Here the tokens follow the trainer's temperature. If they follow the reported one,
+the trainer's is wrong, which is another cause.
 Not covered: T=1 without filters and penalties, where raw and processed are the same numbers.
 Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (under the same mode, 0.10.0 left the temperature out).
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 import rlaudit
 from rlaudit.cli.names import TOPICS, described, related, rule_names, words_of_a_report
 from rlaudit.cli.shown import drawn, folded, show
-from rlaudit.did_you_mean import did_you_mean
+from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
 from rlaudit.discover import offered
 from rlaudit.errors import UsageError
 from rlaudit.layers import Layer
@@ -27,7 +27,7 @@ def print_page(name: str) -> int:
             show("\n\n".join(filter(None, parts)))
             return 0
     otherwise = "see: rlaudit list rules, list factors; for the words of a report: rlaudit explain words"
-    raise UsageError(f"nothing is called {name!r}", did_you_mean(name, all_names(), otherwise))
+    raise UsageError(f"nothing is called {name!r}", did_you_mean(name, all_names(), otherwise, VERY_NEAR))
 
 
 def _see_also(name: str) -> str:

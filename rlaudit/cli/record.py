@@ -62,7 +62,7 @@ def record(
         str,
         typer.Option(
             metavar="1/N",
-            help="Once the recording has 64 MiB, record only 1 prompt in N, or `all`. The training is not changed.",
+            help="Once the recording has 64 MiB, record only 1 prompt in N; `all` records every prompt. The training is not changed.",
         ),
     ] = "1/16",
     limit: Annotated[

@@ -72,8 +72,8 @@ def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]
         or ["nothing that decides logprobs"],
     )
     window = crossed(before, version)
-    yield f"Defects that {before} had and this release has not", [*window.left]
-    yield f"Defects that {before} had not", [*window.entered]
+    yield f"Fixed defects of {before}", [*window.left]
+    yield f"New defects since {before}", [*window.entered]
 
 
 def _defects(version: Version) -> list[str]:

@@ -178,14 +178,14 @@ def _split_lines(split: ObjectiveSplit | None) -> list[str]:
     lines = []
     if split.update_share is not None and split.backend_share is not None:
         lines.append(
-            f"the policy update makes {100 * split.update_share:.0f} % of the mean squared log ratio, the backend "
-            f"{100 * split.backend_share:.0f} % (their covariance the rest)"
+            f"of the mean squared log ratio, {100 * split.update_share:.0f} % comes from the policy update, "
+            f"{100 * split.backend_share:.0f} % from the backend, and the rest from their covariance"
         )
     if split.staleness is not None:
         lines.append(
-            f"staleness makes {100 * split.staleness.value:.0f} % of the backend's k2: tokens of lag 0 lack it"
+            f"{100 * split.staleness.value:.0f} % of the backend's k2 comes from staleness: tokens of lag 0 lack it"
         )
-    touched = ", ".join(f"{cost.title} {100 * cost.touched:.2f} %" for cost in split.corrections)
+    touched = ", ".join(f"{100 * cost.touched:.2f} % by {cost.title}" for cost in split.corrections)
     if touched:
-        lines.append(f"tokens that a correction would touch: {touched}")
+        lines.append(f"a correction would change these shares of the tokens: {touched}")
     return [*lines, *split.not_told]

@@ -453,13 +453,14 @@ def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
     lines = [] if figures.ratio is None else [ratio_line(figures.ratio)]
     if figures.sharp is not None:
         lines.append(
-            f"tokens against the trainer's entropy: 1/T of the sampler is off by "
-            f"{100 * figures.sharp.inverse_step:+.2f} % (z {figures.sharp.score.score:.1f})"
+            f"judged by the trainer's entropy, the sampler's 1/T is {100 * abs(figures.sharp.inverse_step):.2f} % "
+            f"{'above' if figures.sharp.inverse_step > 0 else 'below'} the reported one "
+            f"({abs(figures.sharp.score.score):.1f} standard errors)"
         )
     factor = figures.temperature
     if factor is not None:
         lines.append(
-            f"top logprobs of both sides: T of the trainer / T reported is {factor.value:.3f} "
+            f"by the top logprobs of both sides, the trainer's temperature over the reported one is {factor.value:.3f} "
             f"[{factor.low:.3f}, {factor.high:.3f}]"
         )
     return (*lines, *evidence_of_siblings(figures.siblings))

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.audit.finding import ActionKind
+from rlaudit.counted import counted
 from rlaudit.layers import Layer
+from rlaudit.rendering.actions import to_set
 from rlaudit.rendering.outline import Block, Lines, Prose, Table
 from rlaudit.severity import Severity
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 READ = "read from files and from what each release decides; nothing was measured"
+NAME_IT = (
+    "Name the launcher or YAML of your training: rlaudit inspect FILE --from A --to B. "
+    "`rlaudit list frameworks` says what is read."
+)
 # The rule that names known defects which one missing fact leaves open.
 UNDECIDED = "advisory-undecided"
 SEVERITIES = tuple(reversed(Severity))
@@ -34,6 +40,9 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
     configs = report.get("configs", ())
     if inspected is None:
         return []
+    if not configs and not report["settings"]:
+        files = counted(inspected.files_read, "file")
+        return [Prose([f"No rollout config was found ({files} read). {NAME_IT}"])]
     unread: list[Block] = [Prose(_unread(inspected))] if any(file.wanted for file in inspected.unread) else []
     open_defects = (finding for finding in findings if finding.rule == UNDECIDED)
     lines = list(dict.fromkeys(f"{finding.message} See: {finding.look}" for finding in open_defects))
@@ -76,9 +85,8 @@ def _to_set(brought: "Sequence[Finding]") -> str:
     actions = (finding.action for finding in graver)
     frameworks = dict.fromkeys(action.of for action in actions if action and action.kind is ActionKind.FRAMEWORK)
     settings = _listed_settings(graver)
-    to_set = f"What to set: {settings}." if settings else ""
     needed = f"The move needs {_listed(list(frameworks))}." if frameworks else ""
-    return " ".join(filter(None, (to_set, needed)))
+    return " ".join(filter(None, (f"What to set: {settings}." if settings else "", needed)))
 
 
 def _standing(standing: "Sequence[Finding]", before: str | None) -> str:
@@ -92,11 +100,14 @@ def _standing(standing: "Sequence[Finding]", before: str | None) -> str:
 
 
 def _listed_settings(findings: "Sequence[Finding]") -> str:
-    """Return what the findings say to set, each once, the gravest first; "" for nothing."""
-    sets = [f"{name}={value}" for finding in findings for name, value in (finding.sets or {}).items()]
-    settings = list(dict.fromkeys(sets))
+    """Return what the findings say to set, each once, the gravest first, by what takes it; "" for nothing."""
+    settings = list(dict.fromkeys(entry for finding in findings for entry in to_set(finding)))
     left = len(settings) - MOST_SETTINGS
-    return (_listed(settings[:MOST_SETTINGS]) if settings else "") + (f" and {left} more" if left > 0 else "")
+    by_taker: dict[str, list[str]] = {}
+    for taker, setting in settings[:MOST_SETTINGS]:
+        by_taker.setdefault(taker, []).append(setting)
+    parts = [_listed(group) + (f" ({taker})" if taker else "") for taker, group in by_taker.items()]
+    return "; ".join(parts) + (f"; and {left} more" if left > 0 else "")
 
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:

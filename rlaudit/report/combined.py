@@ -53,7 +53,7 @@ def read_document(path: Path) -> FinishedDocument:
     if not (path.is_file() or (path.is_dir() and has_report(path))):
         if is_run(path):
             raise NotFinished(f"the run in {path} has not finished", "the ablate command that started it goes on there")
-        raise UsageError(f"there is no report at {path}", "write one with --output json:FILE")
+        raise UsageError(f"{path}: no such report", "expected a run of rlaudit ablate, or a file of --output json:FILE")
     document = read_report(file)
     if document["command"] not in COMMANDS:
         raise UsageError(f"{file} is of `rlaudit {document['command']}`", f"expected one of: {', '.join(COMMANDS)}")

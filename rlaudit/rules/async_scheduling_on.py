@@ -51,7 +51,7 @@ def _finding(audit: Audit) -> Finding:
     was = "off with" if audit.before.exists(SETTING) else "not in"
     message = (
         f"Nothing sets {SETTING}. It is {was} {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
-        "Set it to false to keep what runs today."
+        "Turn it off to keep what runs today."
     )
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)
     # A plain server without a trainer's facts may not serve rollouts at all.

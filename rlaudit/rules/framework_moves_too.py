@@ -63,11 +63,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     else:
         pinned = before.newest is not None and before.newest.is_devrelease
-        today = before.oldest if pinned else f"a release before {before.newest}"
+        today = f"{name} {before.oldest}" if pinned else f"a {name} before {before.newest}"
         name = audit.config.framework.replace("_", "-")
         message = (
-            f"{name} has to move with vLLM: {today} runs with vLLM {audit.before.version} ({before.until}), "
-            f"{after.oldest} or later with {audit.after.version} ({after.because}). Read what {name} changes."
+            f"vLLM {audit.before.version} needs {today} ({before.until}). vLLM {audit.after.version} needs {name} "
+            f"{after.oldest} or later ({after.because}). Move both, and read the changelog of {name}."
         )
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."

@@ -39,7 +39,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import SECOND_RUNNER
 
 RUNNER, VARIABLE = "model_runner", "VLLM_USE_V2_MODEL_RUNNER"
-CONFIRM = Trial(look="on a GPU")
+CONFIRM = Trial(look="it needs a GPU")
 
 
 def check(audit: Audit) -> Iterator[Finding]:

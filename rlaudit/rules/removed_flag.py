@@ -116,13 +116,13 @@ def _fix(audit: Audit, removal: Removed, setting: Setting) -> Fix | None:
     name = setting.name
     if removal.replacement is None:
         why = _why_it_changes_nothing(audit, removal, setting)
-        return audit.fix(f"Take {name} away{why}", bool(why), **{name: None})
+        return audit.fix(f"Remove {name}{why}", bool(why), **{name: None})
     if not setting.known or removal.replacement[0] in audit.config.engine:
         return None
     new, translate = removal.replacement
     declared = audit.after.catalogue.engine.get(new)
     if declared is not None and declared.default is not None and declared.default == translate(setting.value):
-        return audit.fix(f"Take {name} away: {new} is {declared.default} by default", True, **{name: None})
+        return audit.fix(f"Remove {name}: {new} is {declared.default} by default", True, **{name: None})
     return audit.fix(f"Write {new} instead of {name}", True, **{name: None, new: translate(setting.value)})
 
 

@@ -103,14 +103,21 @@ def _about(table: Compared) -> list[str]:
         f"{table.path}: {table.format}, {counted(table.files, 'file')}"
         + (f"; trainer logprobs of {table.trainer_path}" if table.trainer_path else ""),
         f"sampled at {_parameters(table.sampling)}; trainer at {_parameters(table.trainer)}",
-        f"{table.compared_tokens} of {table.tokens} tokens compared; causes looked for in {table.evidence_tokens}",
+        _share_of(table.compared_tokens, table.tokens, "tokens", "compared"),
     ]
+    if table.evidence_tokens != table.compared_tokens:
+        lines.append(f"causes were looked for in {table.evidence_tokens} tokens")
     data = table.data
     if data is not None:
         given = data.sequences + data.sequences_left_out
-        share = f"{100 * (1 - data.left_out):.1f} % of the data"
-        lines.append(f"the figures are of {data.sequences} of {given} sequences, {share}")
+        share = f" ({100 * (1 - data.left_out):.1f} % of the data)" if data.left_out else ""
+        lines.append(f"{_share_of(data.sequences, given, 'sequences', 'used for the figures')}{share}")
     return [*lines, *table.alignment.messages]
+
+
+def _share_of(number: int, of: int, noun: str, done: str) -> str:
+    """Return `all 96 sequences were compared`, or how many of them."""
+    return f"all {of} {noun} were {done}" if number == of else f"{number} of {of} {noun} were {done}"
 
 
 def _parameters(meaning: Semantics) -> str:

@@ -233,11 +233,12 @@ def not_seen_elsewhere(report: "Report") -> list[str]:
 def summary(report: "Report") -> list[str]:
     """Return what was read, what was found, and why the exit code is what it is."""
     inspected = report["inspection"]
+    where = f" in {inspected.files_with_config} of them" if inspected.configs and inspected.files_read > 1 else ""
     looked_at = [
         f"{counted(inspected.files_read, 'file')} read",
-        f"{counted(inspected.configs, 'rollout config')} in {inspected.files_with_config} of them",
+        f"{counted(inspected.configs, 'rollout config')} found{where}",
         counted(inspected.settings, "setting"),
-        f"{counted(inspected.rules, 'rule')} run ({inspected.platform}: {inspected.machine})",
+        f"{counted(inspected.rules, 'rule')} run for {inspected.machine} ({inspected.platform}; see --platform)",
     ]
     findings = ", ".join(counted(number, severity) for severity, number in inspected.counted.items())
     kinds = [f"{number} {kind}" for kind, number in inspected.suppressed.items()]

@@ -82,7 +82,7 @@ def doctor(
     cpu: Cpu = None,
     python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
 ) -> None:
-    """Start engines on a tiny model, and say what works.
+    """Start engines on a tiny model to see what works.
 
     Environments that are named and not there are built first. Exit code 3 when an engine does not start.
     """

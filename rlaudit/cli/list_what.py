@@ -41,7 +41,9 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[WHAT]", help=f"What to list: {', '.join(Listed)}.", autocompletion=one_of(lambda: Listed),
+            metavar="WHAT",
+            help=f"What to list: {', '.join(Listed)}.",
+            autocompletion=one_of(lambda: Listed),
         ),
     ] = "",
     before: Annotated[str | None, typer.Option("--from", help="advisories: the vLLM that runs today.")] = None,
@@ -53,7 +55,7 @@ def list_(
     With --from and --to: the advisories that a move between two releases crosses.
     """
     if what not in set(Listed):
-        named = f"rlaudit list {what}: no such list" if what else "rlaudit list: name what to list"
+        named = f"no such list: {what}" if what else "name what to list"
         raise UsageError(named, did_you_mean(what, Listed, f"there are: {', '.join(Listed)}"))
     what = Listed(what)
     if framework is not None:

@@ -62,7 +62,8 @@ def record(
         str,
         typer.Option(
             metavar="1/N",
-            help="Once the recording has 64 MiB, record only 1 prompt in N; `all` records every prompt. The training is not changed.",
+            help="Once the recording has 64 MiB, record only 1 prompt in N; `all` records every prompt. The training is "
+            "not changed.",
         ),
     ] = "1/16",
     limit: Annotated[
@@ -73,8 +74,8 @@ def record(
         bool,
         typer.Option(
             "--logprobs",
-            help="Record logprobs that the training does not ask for, too. The engine has to compute them: about 1 % "
-            "of a step, and no fused sampler.",
+            help="Record logprobs that the training does not ask for, too. The engine has to compute them, which takes "
+            "about 1 % of a step and rules out a fused sampler.",
         ),
     ] = False,
     trainer_function: Annotated[

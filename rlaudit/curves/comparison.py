@@ -205,8 +205,8 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     if separation.detected is None or separation.onset is None:
         unseen = f"{'of a factor ' * separation.in_logs}below {separation.resolution:.2g}"
         because = (
-            f"its evidence stays at {separation.statistic:.1f} of the {separation.threshold:.1f} that show a difference; "
-            f"a lasting difference {unseen} would not be seen"
+            f"its evidence stays at {separation.statistic:.1f}, below the {separation.threshold:.1f} that shows a "
+            f"difference; a lasting difference {unseen} would not be seen"
         )
         return replace(result, outcome=Outcome.NOT_SEPARATED, because=because)
     at_once = separation.at_first and averaged == 1 and bool(ends[0] <= LAST_STEP_BEFORE_UPDATES)

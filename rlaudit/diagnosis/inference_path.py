@@ -131,7 +131,7 @@ def _say(
             return judged_as(
                 Layer.INFERENCE_PATH,
                 Verdict.NOT_TESTED,
-                f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
+                f"the semantic layer comes first, as a difference of meaning changes every figure{beneath}",
                 evidence=evidence if path.corrected else (),
                 following=LAYER_1_FIRST,
             )

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.measured import MeasuredArm
 
 STATE = "state your clip range (--ppo-epsilon LOW HIGH or --gspo-epsilon LOW HIGH): then this layer is judged by it"
-SHOWN = (*(clip.value for clip in Clip), "ess_token", "ess_sequence", "tail_fraction_2")
+# By the names that the figures of a report have.
+SHOWN = {
+    "ppo_clip_fraction": "PPO clipped", "gspo_clip_fraction": "GSPO clipped", "ess_token": "ess of tokens",
+    "ess_sequence": "ess of sequences", "tail_fraction_2": "ratios beyond 2",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,7 @@ def _nothing_found(felt: Consequence) -> str:
 
 def _figures(measurements: Measurements) -> str:
     """Return the figures of this layer in one line."""
-    shown = [(name, measurements[name]) for name in SHOWN]
+    shown = [(title, measurements[name]) for name, title in SHOWN.items()]
     return "; ".join(f"{name} {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
 
 
@@ -185,7 +189,7 @@ def _split_lines(split: ObjectiveSplit | None) -> list[str]:
         lines.append(
             f"{100 * split.staleness.value:.0f} % of the backend's k2 comes from staleness: tokens of lag 0 lack it"
         )
-    touched = ", ".join(f"{100 * cost.touched:.2f} % by {cost.title}" for cost in split.corrections)
+    touched = "; ".join(f"{100 * cost.touched:.2f} % by {cost.title}" for cost in split.corrections)
     if touched:
         lines.append(f"a correction would change these shares of the tokens: {touched}")
     return [*lines, *split.not_told]

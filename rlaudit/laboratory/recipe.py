@@ -140,7 +140,9 @@ def find_recipe(name_or_path: str) -> Path:
     if is_path:
         if path.stem in recipes:
             return recipes[path.stem]
-        raise UsageError(f"{path}: no such file", hint=f"expected a recipe, or a config with --from and --to. {_by_name(recipes)}")
+        raise UsageError(
+            f"{path}: no such file", hint=f"expected a recipe, or a config with --from and --to. {_by_name(recipes)}"
+        )
     if name_or_path not in recipes:
         hint = f"{did_you_mean(name_or_path, recipes)} {_by_name(recipes)}".lstrip()
         raise UsageError(f"no recipe named {name_or_path!r}", hint=hint)

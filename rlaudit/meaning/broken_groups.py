@@ -63,9 +63,7 @@ class Broken(StrEnum):
     ONE_OUTCOME = (
         "all samples have one reward: if they were chosen by it, they are sharper than what they were drawn from"
     )
-    WITHOUT_ENDS = (
-        "the end of sequence is not logged, and its draws would explain how sure the others look: log the end token"
-    )
+    WITHOUT_ENDS = "the end token is not logged, which would explain how sure the other tokens look: log it"
     GAPS = (
         "some samples of a prompt are missing, by their ids; if length, likelihood or ratio chose them, the rest are "
         "sharper than what they were drawn from"

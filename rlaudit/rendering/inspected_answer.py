@@ -112,17 +112,20 @@ def _listed_settings(findings: "Sequence[Finding]") -> str:
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:
     """Return `2 warnings (seed-changed, half-precision-head) and 1 note`: each rule once, the gravest first."""
-    graver = [finding for finding in findings if finding.severity != Severity.NOTE]
-    named = _named([finding.rule for finding in graver])
-    notes = _counted(finding.severity for finding in findings if finding.severity == Severity.NOTE)
-    parts = [f"{_counted(finding.severity for finding in graver)} ({named})" if graver else "", notes]
-    return " and ".join(filter(None, parts))
+    parts = []
+    for severity in SEVERITIES:
+        rules = [finding.rule for finding in findings if finding.severity == severity]
+        named = f" ({_named(rules)})" if severity != Severity.NOTE else ""
+        parts += [f"{_counted([severity] * len(rules))}{named}"] if rules else []
+    return _listed(parts)
 
 
 def _named(rules: Sequence[str]) -> str:
     once = list(dict.fromkeys(rules))
-    left = len(once) - MOST_RULES
-    return ", ".join(once[:MOST_RULES]) + (f" and {left} more" if left > 0 else "")
+    # `and 1 more` takes as much room as the name.
+    shown = once if len(once) == MOST_RULES + 1 else once[:MOST_RULES]
+    left = len(once) - len(shown)
+    return ", ".join(shown) + (f" and {left} more" if left else "")
 
 
 def _layers(

@@ -37,8 +37,8 @@ from rlaudit.audit.finding import Finding
 from rlaudit.audit.moved_default import moved_default
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.trial import Trial
-from rlaudit.counted import counted
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.counted import counted
 from rlaudit.layers import Layer
 from rlaudit.rules import known_rules
 from rlaudit.severity import Severity

@@ -54,8 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not audit.migrates or isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
         return
     message = (
-        f"{engine_of(audit.before)} {_words(before)}, {engine_of(audit.after)} {_words(after)}. "
-        "Rounding moves with it."
+        f"{engine_of(audit.before)} {_words(before)}, {engine_of(audit.after)} {_words(after)}. Rounding moves with it."
     )
     yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 

@@ -49,7 +49,9 @@ from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
-CONFIRM = Trial(("logprobs-mode",), look="expect a mean ratio below 1 and the cause filters-not-replayed in the semantic layer")
+CONFIRM = Trial(
+    ("logprobs-mode",), look="expect a mean ratio below 1 and the cause filters-not-replayed in the semantic layer"
+)
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -62,9 +62,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif before is None or meet:
         return
     else:
+        name = audit.config.framework.replace("_", "-")
         pinned = before.newest is not None and before.newest.is_devrelease
         today = f"{name} {before.oldest}" if pinned else f"a {name} before {before.newest}"
-        name = audit.config.framework.replace("_", "-")
         message = (
             f"vLLM {audit.before.version} needs {today} ({before.until}). vLLM {audit.after.version} needs {name} "
             f"{after.oldest} or later ({after.because}). Move both, and read the changelog of {name}."

@@ -100,7 +100,7 @@ def _spread(versions: Sequence[VersionGap]) -> Sequence[VersionGap]:
 def _about(table: Compared) -> list[str]:
     """Return which files the tokens came from and what was left out."""
     lines = [
-        f"{table.path}: {table.format}, {counted(table.files, 'file')}"
+        f"{counted(table.files, 'file')} ({table.format})"
         + (f"; trainer logprobs of {table.trainer_path}" if table.trainer_path else ""),
         f"sampled at {_parameters(table.sampling)}; trainer at {_parameters(table.trainer)}",
         _share_of(table.compared_tokens, table.tokens, "tokens", "compared"),

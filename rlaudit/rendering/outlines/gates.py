@@ -25,7 +25,9 @@ def outline(report: "Report") -> Outline:
     rows = [_row(gate) for gate in gates]
     reasons = [(gate.gate, [gate.because]) for gate in gates]
     return Outline(
-        f"{len(raised)} of {counted(len(gates), 'gate')} violated: {held.name}" if gates else f"nothing seen: {held.name}",
+        f"{len(raised)} of {counted(len(gates), 'gate')} violated: {held.name}"
+        if gates
+        else f"nothing seen: {held.name}",
         [
             Section("gates", "Gates", [Table(HEADER, rows, marked=raised)] if rows else []),
             Section("seen", "What was seen", [Entries(reasons)] if reasons else []),
@@ -43,5 +45,7 @@ def _row(gate: HeldGate) -> list[str]:
     steps = f"{gate.steps} ({gate.first_step} to {gate.last_step})" if gate.steps else "0"
     value = "no number" if gate.last_value is None else number(gate.last_value)
     is_far = gate.evidence > FAR_OVER * gate.alarm_evidence
-    evidence = f"over {FAR_OVER * gate.alarm_evidence:.3g}" if is_far else f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
+    evidence = (
+        f"over {FAR_OVER * gate.alarm_evidence:.3g}" if is_far else f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
+    )
     return [gate.gate, gate.metric, *alarm, steps, str(gate.steps_beyond), value, evidence]

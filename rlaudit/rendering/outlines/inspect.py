@@ -188,7 +188,7 @@ def _lost(config: "Config", findings: "Sequence[Finding]") -> Iterator[Block]:
 
 
 def _config_title(config: "Config", several: bool) -> str:
-    """Return `conf/base.yaml: PipelineRL, vLLM 0.8.5 (V0) -> 0.18.1 (V1)`."""
+    """Return `conf/base.yaml: PipelineRL, vLLM 0.8.5 (engine V0) -> 0.18.1 (engine V1)`."""
     versions = config.versions
     before, after = _release(config, "from"), _release(config, "to")
     moved = after if versions["from"] == versions["to"] else f"{before} -> {after}"
@@ -199,9 +199,9 @@ def _config_title(config: "Config", several: bool) -> str:
 
 
 def _release(config: "Config", side: Literal["from", "to"]) -> str:
-    """Return `0.18.1 (V1)`, and for a release that is not catalogued the one that stands for it."""
+    """Return `0.18.1 (engine V1)`, and for a release that is not catalogued the one that stands for it."""
     version, read_as, engine = config.versions[side], config.read_as[side], config.engine[side]
-    details = [*([engine] if engine else []), *([f"read as {read_as}"] if read_as != version else [])]
+    details = [*([f"engine {engine}"] if engine else []), *([f"read as {read_as}"] if read_as != version else [])]
     return f"{version} ({', '.join(details)})" if details else f"{version}"
 
 

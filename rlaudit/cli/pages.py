@@ -31,7 +31,11 @@ def print_page(name: str, in_full: bool = False) -> int:
 
 
 def _see_also(name: str) -> str:
-    lines = [f"    {kind + ':':<12}{', '.join(names)}" for kind, names in related(name).items()]
+    kinds = related(name)
+    # As frameworks write themselves.
+    kinds["frameworks"] = [other.replace("_", "-") for other in kinds.get("frameworks", ())]
+    kinds["releases"] = kinds.pop("versions", [])
+    lines = [f"    {kind + ':':<12}{', '.join(names)}" for kind, names in kinds.items() if names]
     return "\n".join(["See also (rlaudit explain NAME)", *lines]) if lines else ""
 
 

@@ -56,7 +56,12 @@ def in_columns(rows: Iterable[Sequence[object]]) -> str:
     if width is None:
         return "\n".join(lines)
     beside = sum(widths) + 2 * len(widths)
-    return "\n".join(_filled(line, width, " " * (beside if width - beside >= _BESIDE else 4)) for line in lines)
+    if width - beside >= _BESIDE:
+        return "\n".join(_filled(line, width, " " * beside) for line in lines)
+    below = [
+        f"{head.rstrip()}\n{_filled(f'    {row[-1]}', width, '    ')}" for head, row in zip(heads, cells, strict=True)
+    ]
+    return "\n".join(line if len(line) <= width else two for line, two in zip(lines, below, strict=True))
 
 
 def drawn(markdown: str) -> str:

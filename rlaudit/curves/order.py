@@ -83,7 +83,7 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         return Order(
             Precedence.LOGPROBS_FIRST,
             because,
-            "the backend first: judge semantics and inference path before touching the objective. "
+            "the backend changed first. Judge semantics and inference path before touching the objective. "
             f"{_reading(logprobs)}".strip(),
             "rlaudit inspect CONFIG --from A --to B; rlaudit compare ROLLOUTS on those of the first steps",
         )
@@ -91,7 +91,7 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         return Order(
             Precedence.FROM_THE_START,
             because,
-            "the engine or the weights it has: no update came before that step. Judge semantics and inference path "
+            "the engine or its weights changed, as no update came before that step. Judge semantics and inference path "
             "before touching the objective",
             "rlaudit compare ROLLOUTS on those of the first step; rlaudit inspect CONFIG --from A --to B",
         )
@@ -138,7 +138,7 @@ def _before(first: CurveMetric, second: CurveMetric) -> bool:
 
 def _when(result: CurveMetric) -> str:
     if result.from_the_start:
-        return f"{result.name} is apart at step {result.detected_step}, before any update"
+        return f"{result.name} differs at step {result.detected_step}, before any update"
     return f"{result.name} separated at step {result.detected_step}, having begun about step {result.onset_step}"
 
 

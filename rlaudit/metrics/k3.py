@@ -2,8 +2,8 @@
 
 Covered: rollouts that were sampled from the whole vocabulary.
 Not covered: truncated rollouts (top-p, top-k), where the estimate is too low or too high; `rlaudit compare` says so.
-A few large positive log ratios can decide the mean. It is the headline, and not k1, as its spread per token is smaller:
-about KL where differences are small, while that of k1 is about √(2 KL).
+A few large positive log ratios can decide the mean. Reports lead with k3 and not with k1, as k3 varies less from
+token to token: by about KL where differences are small, and k1 by about √(2 KL).
 Source: Schulman, "Approximating KL Divergence" (2020). PipelineRL averages sequence means of the current policy, so its
 curve includes staleness. ms-swift clamps at 10. slime calls it mismatch_k3_kl, and its mismatch_kl is k1. NeMo-RL's
 gen_kl_error follows its reference_policy_kl_type.

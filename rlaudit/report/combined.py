@@ -186,7 +186,7 @@ def _next(worst: Judgement, source: FinishedDocument, sources: Sequence[Finished
         (config,) = inspected["configs"]
         before, after = config.versions["from"], config.versions["to"]
         command = ablation_of(config.path, None if before == after else before, after, [factor])
-    return f"{worst.next}; or let an intervention decide: {command}"
+    return f"{worst.next}; or test it: {command}"
 
 
 def _held_back(judged: Judgement, before: Judgement) -> Judgement:
@@ -238,7 +238,7 @@ def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) ->
     if not commands & set(MEASURED):
         lines.append("nothing was measured: settings predict, they show nothing of the inference path")
     elif "ablate" not in commands:
-        lines.append("no ablation is among these reports: causes are named by signature, and not by taking them away")
+        lines.append("no ablation is among these reports, so causes are named by their signature only")
     migrations = _migrations(sources)
     if len(migrations) > 1:
         releases = ", ".join(sorted(f"{before} to {after}" for before, after in migrations))

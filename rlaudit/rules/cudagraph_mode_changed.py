@@ -42,9 +42,9 @@ CONFIRM = Trial(("cudagraphs", "compile"))
 WORDS = {
     "V0 decode": "runs one CUDA graph per decode step and compiles nothing",
     "NONE": "runs no CUDA graph",
-    "PIECEWISE": "compiles, and runs a CUDA graph per piece of the model",
-    "FULL": "compiles, and runs one CUDA graph per step",
-    "FULL_AND_PIECEWISE": "compiles, and runs one CUDA graph per decode step and pieces for prefill",
+    "PIECEWISE": "runs a CUDA graph per piece of the model",
+    "FULL": "runs one CUDA graph per step",
+    "FULL_AND_PIECEWISE": "runs one CUDA graph per decode step, and pieces for prefill",
 }
 
 
@@ -54,7 +54,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not audit.migrates or isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
         return
     message = (
-        f"{engine_of(audit.before)} {_words(before)}, {engine_of(audit.after)} {_words(after)}. Rounding moves with it."
+        f"{engine_of(audit.before)} {_words(before)}; {engine_of(audit.after)} {_words(after)}. "
+        "Rounding changes with it."
     )
     yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 

@@ -64,10 +64,10 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         name = audit.config.framework.replace("_", "-")
         pinned = before.newest is not None and before.newest.is_devrelease
-        today = f"{name} {before.oldest}" if pinned else f"a {name} before {before.newest}"
+        today = f"{name} {before.oldest}" if pinned else f"{name} before {before.newest}"
         message = (
-            f"vLLM {audit.before.version} needs {today} ({before.until}). vLLM {audit.after.version} needs {name} "
-            f"{after.oldest} or later ({after.because}). Move both, and read the changelog of {name}."
+            f"vLLM {audit.before.version} goes with {today}, vLLM {audit.after.version} with {after.oldest} or later. "
+            f"Upgrade both, and read the changelog of {name}. Known from this: {after.because}."
         )
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."

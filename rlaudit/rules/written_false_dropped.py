@@ -63,11 +63,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
-                f"What vLLM {audit.after.version} runs with is open. {_way_out(audit, lost)}",
+                f"What vLLM {audit.after.version} runs with is open.{_way_out(audit, lost)}",
             )
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
-            effect = f"vLLM {audit.after.version} runs with true. {_way_out(audit, lost)}"
+            effect = f"vLLM {audit.after.version} runs with true.{_way_out(audit, lost)}"
             if _is_so_already(audit, lost):
                 severity = Severity.WARNING if lost.place.path != audit.config.path else severity
         else:
@@ -81,7 +81,7 @@ def _way_out(audit: Audit, lost: Lost) -> str:
     """Return what to write instead, as the file of the framework spells it."""
     edits = audit.config.write(lost.name, False) or ()
     forms = [one_key(edit.replacement) for edit in edits if edit.start == edit.end and edit.replacement.strip()]
-    return f"Write {forms[0]} instead." if forms else "This file has no form that is known to reach the engine."
+    return f" Write {forms[0]} instead." if forms else ""
 
 
 def _is_so_already(audit: Audit, lost: Lost) -> bool:

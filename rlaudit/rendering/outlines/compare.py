@@ -21,7 +21,7 @@ NEUTRAL = {
     "top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0,
     "logit_bias": (),
 }  # fmt: skip
-UNRELIABLE = Lines(["?: too few prompts for an interval to be relied on"], mark="")
+UNRELIABLE = Lines(["? marks an interval from too few prompts"], mark="")
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
 SHOWN_VERSIONS = 12  # the report's JSON has all
 VERSIONS = (

@@ -23,7 +23,8 @@ _LABELS: Mapping[ActionKind, str] = {
 # Actions of these kinds that settle the same rules share a line; between them stands this.
 _JOINED: Mapping[ActionKind, str] = {ActionKind.CHANGE: ", ", ActionKind.DECIDE: ", ", ActionKind.UNSAFE_FIX: "; "}
 _ORDER = tuple(ActionKind)
-_ENGINE = "for vLLM's engine; --fix cannot write it here"
+# What takes a setting that no fix writes.
+ENVIRONMENT, ENGINE = "in the environment", "for vLLM's engine, where --fix cannot write it"
 
 
 def action_lines(findings: "Iterable[Finding]") -> list[str]:
@@ -72,7 +73,7 @@ def to_set(finding: "Finding") -> Iterator[tuple[str, str]]:
     spelt = finding.location.setting or ""
     for name, value in (finding.sets or {}).items():
         is_key = spelt != name and spelt.rpartition(".")[2].lstrip("-").replace("-", "_") == name
-        takes = "in the environment" if name.isupper() else "" if is_key or name in NEUTRAL_SAMPLING else _ENGINE
+        takes = ENVIRONMENT if name.isupper() else "" if is_key or name in NEUTRAL_SAMPLING else ENGINE
         yield takes, f"{spelt if is_key else name}={value}"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rlaudit.audit.finding import ActionKind
 from rlaudit.counted import counted
 from rlaudit.layers import Layer
-from rlaudit.rendering.actions import to_set
+from rlaudit.rendering.actions import ENGINE, ENVIRONMENT, to_set
 from rlaudit.rendering.outline import Block, Lines, Prose, Table
 from rlaudit.severity import Severity
 
@@ -106,8 +106,12 @@ def _listed_settings(findings: "Sequence[Finding]") -> str:
     by_taker: dict[str, list[str]] = {}
     for taker, setting in settings[:MOST_SETTINGS]:
         by_taker.setdefault(taker, []).append(setting)
-    parts = [_listed(group) + (f" ({taker})" if taker else "") for taker, group in by_taker.items()]
-    return "; ".join(parts) + (f"; and {left} more" if left > 0 else "")
+    parts = []
+    for taker, group in sorted(by_taker.items(), key=lambda entry: entry[0] in (ENVIRONMENT, ENGINE)):
+        listed = _listed(group)
+        apart = f"{taker[0].upper()}{taker[1:]}: {listed}" if parts else f"{listed} ({taker})"
+        parts.append(listed if not taker else apart if taker in (ENVIRONMENT, ENGINE) else f"{listed} ({taker})")
+    return ". ".join(parts) + (f". And {left} more" if left > 0 else "")
 
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:

@@ -44,7 +44,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_what_hangs_on_the_release_of_a_framework_is_one_line(project: Project) -> None:
     text = project.inspected("train.py", TRL, "--from", "0.10.2", "--to", "0.18.1")
     (line,) = (line for line in text.splitlines() if "TRL's release is not known" in line)
-    assert line.startswith("  - TRL's release is not known: pin it, or --framework trl==X; it decides ")
+    assert line.startswith("  - TRL's release is not known: pin it, or --framework trl==X; that decides ")
     assert line.endswith(" settings")
     assert "it depends on whether TRL" not in text
 
@@ -111,7 +111,7 @@ def test_a_pin_that_is_not_taken_today_is_said_with_what_is_taken(project: Proje
 
 def test_a_pinned_release_is_named_as_it_is_where_the_framework_has_to_move(project: Project) -> None:
     words = ("--from", "0.11.1", "--to", "0.22.0", "--select", "framework-moves-too", "--output", "concise")
-    assert "verl has to move with vLLM: 0.7.0 runs with vLLM 0.11.1" in project.inspected(
+    assert "vLLM 0.11.1 goes with verl 0.7.0" in project.inspected(
         "run.sh", VERL, *words, pins="verl==0.7.0\n"
     )
 

@@ -1,6 +1,6 @@
 """The router chooses other experts for a few tokens, whose logprobs are then far off; all others stay as they were.
 
-Covered: tokens more than six standard deviations from what position, entropy and other columns predict. Low precision
+Covered: tokens whose log ratio is six standard deviations and more from what the other columns predict. Low precision
 moves most tokens a little instead. Noise with heavy tails has values of every size in between. A local cause depends on
 position or entropy. A routing flip can change any token of any sequence, and makes it likelier or less likely.
 Outliers have other causes if they share sequences, token ids or a sign, end their sequences, or are the least likely.

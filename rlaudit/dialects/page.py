@@ -33,8 +33,8 @@ _WIDTH = 10_000
 def page_of(path: Path, in_full: bool = False) -> str:
     """Return a dialect as text: which release goes with which vLLM, and how an argument is passed.
 
-    in_full: its entries, too, without the lines of code that decide them, and what each release changes. The entries are
-    in the language of `rlaudit explain dialects`.
+    in_full: its entries, too, without the lines of code that decide them, and what each release changes. They are in
+    the language of `rlaudit explain dialects`.
     """
     dialect = spec_at(path)
     declared = dialect.declared

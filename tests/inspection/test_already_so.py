@@ -101,7 +101,8 @@ def test_the_first_screen_is_the_answer_and_a_layer_never_matches(desk: Desk) ->
     assert lines[2:5] == [
         "The move brings 1 error (toy-raw).",
         "What to set: logprobs_mode: processed_logprobs (written by --fix).",
-        "Today (0.8.5) and after the move: 1 warning (toy-caching) and 1 note; set vllm_kwargs.enable_prefix_caching=false (written by --fix=unsafe).",
+        "Today (0.8.5) and after the move: 1 warning (toy-caching) and 1 note; "
+        "set toy.engine.enable_prefix_caching=false (written by --fix=unsafe).",
     ]
     rows = [" ".join(line.split()) for line in lines[5:9]]
     assert rows == [

@@ -111,7 +111,6 @@ def test_a_pin_that_is_not_taken_today_is_said_with_what_is_taken(project: Proje
 
 def test_a_pinned_release_is_named_as_it_is_where_the_framework_has_to_move(project: Project) -> None:
     words = ("--from", "0.11.1", "--to", "0.22.0", "--select", "framework-moves-too", "--output", "concise")
-<<<<<<< HEAD
     assert "vLLM 0.11.1 goes with verl 0.7.0" in project.inspected(
         "run.sh", VERL, *words, pins="verl==0.7.0\n"
     )
@@ -129,6 +128,3 @@ def test_what_an_array_may_hold_is_not_said_to_be_set_by_nothing(project: Projec
     text = project.inspected("run.sh", script, "--from", "0.8.5", "--to", "0.18.1", "-v")
     assert ("Nothing sets async_scheduling" in text) is sets
     assert ("This file does not show whether async_scheduling is set" in text) is not sets
-=======
-    assert "vLLM 0.11.1 goes with verl 0.7.0" in project.inspected("run.sh", VERL, *words, pins="verl==0.7.0\n")
->>>>>>> 11ab5653 (Examples say what the commands print now)

@@ -106,7 +106,7 @@ def _listed_settings(findings: "Sequence[Finding]") -> str:
     by_taker: dict[str, list[str]] = {}
     for taker, setting in settings[:MOST_SETTINGS]:
         by_taker.setdefault(taker, []).append(setting)
-    parts = []
+    parts: list[str] = []
     for taker, group in sorted(by_taker.items(), key=lambda entry: entry[0] in (ENVIRONMENT, ENGINE)):
         listed = _listed(group)
         apart = f"{taker[0].upper()}{taker[1:]}: {listed}" if parts else f"{listed} ({taker})"
@@ -116,7 +116,7 @@ def _listed_settings(findings: "Sequence[Finding]") -> str:
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:
     """Return `2 warnings (seed-changed, half-precision-head) and 1 note`: each rule once, the gravest first."""
-    parts = []
+    parts: list[str] = []
     for severity in SEVERITIES:
         rules = [finding.rule for finding in findings if finding.severity == severity]
         named = f" ({_named(rules)})" if severity != Severity.NOTE else ""

@@ -18,4 +18,4 @@ class PublicRecording:
     """A report that is made to be shown to anyone. left_out: what was left out of it, in a sentence."""
 
     left_out: str
-    protocols: Sequence[Protocol]
+    protocols: Sequence[Protocol] = ()

@@ -12,7 +12,6 @@ class PartsRead:
     """The tensors of a checkpoint as one worker held them."""
 
     believed: str
-    tensors: int
     new: int
     # Tensors that did not get to the believed version.
     old: tuple[str, ...]
@@ -20,8 +19,10 @@ class PartsRead:
     of_no_version: tuple[str, ...]
     # Tensors that cannot be compared.
     unread: tuple[str, ...]
+    # How many were to be read. Reports of 0.4.0 have neither of these.
+    tensors: int | None = None
     # Whether logits come from an old head, though its parameter was not read as old.
-    old_head_behind: bool
+    old_head_behind: bool = False
 
 
 def read_parts(read_back: ReadBack) -> PartsRead | None:
@@ -33,10 +34,10 @@ def read_parts(read_back: ReadBack) -> PartsRead | None:
     behind = read_back.logits not in (None, believed) and HEAD not in old
     return PartsRead(
         believed,
-        len(tensors) + len(read_back.unread),
         sum(version == believed for version in tensors.values()),
         (*old, *([HEAD] if behind else [])),
         tuple(name for name, version in tensors.items() if version is None),
         tuple(read_back.unread),
+        len(tensors) + len(read_back.unread),
         behind,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 NEAR = 0.6  # difflib's own measure of what is alike
-VERY_NEAR = 0.8  # for the hundreds of arguments of vLLM
+VERY_NEAR = 0.8  # for hundreds of names: arguments of vLLM, pages of `explain`
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = NEAR) -> str:

@@ -39,5 +39,7 @@ def take(framework: str, releases: FrameworkReleases | None, vllm: str) -> Actio
     if releases is None:
         return Action(ActionKind.FRAMEWORK, f"a release of {name} that runs with vLLM {vllm}")
     name = releases.of or name
+    if releases.newest is not None and releases.newest.is_devrelease:
+        return Action(ActionKind.FRAMEWORK, f"{name} {releases.oldest}")
     until = f", before {releases.newest}" if releases.newest is not None else ""
     return Action(ActionKind.FRAMEWORK, f"{name} {releases.oldest} or later{until}")

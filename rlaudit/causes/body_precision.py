@@ -1,4 +1,4 @@
-"""Rounding in the body of the model: dense noise that is anew at every token, in proportion to 1 - p.
+"""Rounding in the body of the model: new noise at every token, in proportion to 1 - p.
 
 Covered: k2 beyond what is usual here that has all marks of rounding (below) and that no covariate and no rounded head
 explains. Rounding errs anew at every token. Its standardised log ratios have no outliers and do not depend on how sure

@@ -1,4 +1,4 @@
-"""The two sides saw different prompts: off from the first completion token in all sequences, fading with position.
+"""The two sides saw different prompts, so all sequences differ from the first token on, and ever less.
 
 Covered: a missing or doubled BOS, another chat template, another system prompt, as far as its influence fades. It fades
 within some tens of tokens, unlike the older weights that an update in flight leaves at the beginning of each sequence.

@@ -1,4 +1,4 @@
-"""Tokens at the edges of key-value blocks or prefill chunks differ more: with another edge they would be fine.
+"""Tokens at the edges of key-value blocks or prefill chunks differ more, and would not with other edges.
 
 Covered: the first token after a multiple of 16, 32, 64, 128, 256 or 512 tokens of context. Needs prompt lengths, since
 edges are counted from the prompt's first token.

@@ -1,11 +1,11 @@
 """Rollouts are renormalised over what top-k, top-p or min-p kept, the trainer over the whole vocabulary.
 
-Covered: with scores, by the filter itself. From logs alone, by log ratios of one sign only (log of the kept mass) and a
-mean ratio below 1. A filter must have been requested, or the engine's top logprobs must show tokens cut away. It
-differs from precision by that sign, and from a constant because it differs from token to token. The mass that top-p
-keeps at least bounds it.
-Not covered: filters so light that they touch hardly any token. Of filters that were not requested and that no list
-shows only the bias is reported.
+Covered: with scores, by the filter itself. From logs alone, by log ratios of one sign only and a mean ratio below 1.
+The log ratio is then the log of the probability that the filter keeps. A filter must have been requested,
+or the engine's top logprobs must show tokens cut away. Precision gives both signs, and a constant the same value at
+every token. Top-p itself bounds what is cut.
+Not covered: filters so light that they touch hardly any token. If a filter was not requested and no list of top
+logprobs shows it, only the bias is reported.
 Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.
 """
 

@@ -1,4 +1,4 @@
-"""A bfloat16 output head on one side: logits on a coarse lattice, and the other side's off it.
+"""A bfloat16 output head on one side rounds its logits to coarse steps, which the other side's do not have.
 
 Covered: either side or both, from the top logprobs of each. The size of the steps says how much of the k2 the rounding
 makes. Not covered: float16 heads, logprobs that were rounded when stored. A head in float32 on one side only can be
@@ -74,7 +74,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         (share, low, high),
         p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
         large=share >= LEAST_SHARE and low >= SURELY,
-        because=f"{sides} logits are rounded to bfloat16 (steps of some {rounding.step:.2g}): that makes",
+        because=f"{sides} logits are rounded to bfloat16 (steps of some {rounding.step:.2g}), which makes",
     )
 
 

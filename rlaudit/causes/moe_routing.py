@@ -1,12 +1,12 @@
-"""Routers that choose other experts: a few tokens far off while all others stay where they were.
+"""The router chooses other experts for a few tokens, whose logprobs are then far off; all others stay as they were.
 
-Covered: tokens more than six standard deviations from what position, entropy and the other columns explain. Precision
-is dense instead, noise with heavy tails thins out on the way there, and a covariate explains a local cause. A flip
-meets any token of any sequence and makes it likelier or less likely. Outliers have other causes if they share
-sequences, token ids or a sign, or sit at the end of their sequence or on the least likely tokens.
-Not covered: routing differences in most tokens, which look like dense noise. Nor rollouts under a filter, whose edge
-moves with any noise and puts a few tokens far off.
-Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slime replay the routing.
+Covered: tokens whose log ratio is six standard deviations and more from what the other columns predict. Low precision
+moves most tokens a little instead. Noise with heavy tails has values of every size in between. A local cause depends on
+position or entropy. A routing flip can change any token of any sequence, and makes it likelier or less likely.
+Outliers have other causes if they share sequences, token ids or a sign, end their sequences, or are the least likely.
+Not covered: routing differences in most tokens, which look like low precision. Rollouts under a filter are not covered
+either, as noise moves the edge of the filter and puts a few tokens far off.
+Source: R3 (arXiv 2510.11370), which measured how many ratios are extreme; ms-swift and slime replay the routing.
 """
 
 import math

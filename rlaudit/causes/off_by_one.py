@@ -1,7 +1,7 @@
-"""The logprobs of one side belong to the neighbouring token, in whole sequences.
+"""The logprobs of one side belong to the neighbouring token, throughout a sequence.
 
-Covered: shifts of one to three tokens (labels sliced [1:] on one side and [:-1] on the other). Only such a shift agrees
-at another lag. Not covered: larger shifts, which look like other tokens altogether.
+Covered: shifts of one to three tokens (labels sliced [1:] on one side and [:-1] on the other). Only a shift
+makes the two sides agree at another lag. Not covered: larger shifts, which look like unrelated tokens.
 Source: ms-swift 8196.
 """
 

@@ -1,7 +1,7 @@
 """Logprobs of one side with another base: log10 or log2 of a probability, where the other side has nats.
 
-Covered: every logprob is one and the same number of times the other side's, 2.303 or 1.443, of sure tokens and of rare
-ones. No temperature does that: it divides logits, and what these sum to moves sure tokens otherwise than rare ones.
+Covered: every logprob is one and the same number of times the other side's, 2.303 or 1.443, for likely tokens
+and for rare ones. No temperature does that, since it changes likely tokens by another factor than rare ones.
 Not covered: both sides in the same other base, whose differences look like smaller or larger ones.
 """
 

@@ -24,8 +24,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if seen is None:
         return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
-        f"tokens seen before have log ratios {seen.shift.value:+.3g} nats off those of others (over 1 - p), which is "
-        f"{100 * seen.share:.0f} % of their squares"
+        f"tokens that occurred before are {seen.shift.value:+.3g} nats off the others (over 1 - p), which makes "
+        f"{100 * seen.share:.0f} % of their squared log ratio"
     )
     lifted = seen.shift.value > 0 and seen.share >= LEAST_SHARE
     named, leans = seen.shift.shows(LEAST_SHIFT), seen.shift.leans(LEAST_SHIFT)

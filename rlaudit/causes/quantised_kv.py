@@ -1,4 +1,4 @@
-"""A quantised key-value cache: every cached token adds error, so the mismatch grows with the context.
+"""A quantised key-value cache, in which every cached token adds error, so the mismatch grows with the context.
 
 Covered: growth with the absolute position (or with the completion's, if prompt lengths are not known). Typical tokens
 grow in prompt after prompt, unlike noise of a few contexts. No token id shares the errors, unlike other weights and

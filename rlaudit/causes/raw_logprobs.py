@@ -1,8 +1,9 @@
 """Logprobs reported before temperature and filters, while tokens are sampled after them.
 
-Covered: with scores, any report that leaves processing out. With top logprobs of both sides, another temperature. From
-sampled logprobs alone, a temperature that the report leaves out; the mean ratio is then above 1 (1 + chi^2). If the
-trainer had the wrong temperature, tokens would follow the report. Here they follow the trainer's meaning.
+Covered: with the trainer's scores (--score), any logprobs without temperature, filters or penalties. With top logprobs
+of both sides, another temperature. From sampled logprobs alone, a temperature that they leave out, which puts the
+mean ratio above 1 (1 + chi^2). Under this cause the sampled tokens follow the trainer's temperature. If they follow
+the reported logprobs, the trainer's temperature is wrong (cause trainer-temperature).
 Not covered: T=1 without filters and penalties, where raw and processed are the same numbers.
 Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (under the same mode, 0.10.0 left the temperature out).
 """
@@ -29,7 +30,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if high is not None and evidence.sampling.temperature != 1.0:
         because = (
             f"sampled at T={evidence.sampling.temperature:g}, and the mean ratio is {high.value:+.3g} "
-            f"[{high.low:+.3g}, {high.high:+.3g}] off 1: upwards only where the report leaves a temperature out"
+            f"[{high.low:+.3g}, {high.high:+.3g}] off 1, and only a temperature that the logprobs leave out raises it"
         )
         surely, leans = high.shows(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
         if surely or leans:

@@ -25,7 +25,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 CAUSE = Cause(
     name=Misalignment.RETOKENISED.value,
-    title="Re-tokenised text",
+    title="Retokenised text",
     layer=Layer.SEMANTIC,
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,

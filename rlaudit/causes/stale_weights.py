@@ -1,7 +1,8 @@
 """Rollouts sampled with older weights than the trainer's: the mismatch grows with the version lag.
 
-Covered: a lag per token or per sequence, of a trainer and a rollout that count versions alike. Tokens at lag 0 differ
-by rounding alone, unlike with precision. Sequences without cached tokens show it too, unlike with a stale prefix cache.
+Covered: a lag per token or per sequence, if trainer and rollout count versions alike. Tokens at lag 0 differ only by
+rounding; a cause in precision would show in them, too. Sequences without cached tokens show the mismatch as well,
+unlike with a stale prefix cache.
 Not covered: versions that are recorded but not the ones in memory (a failed weight update); that looks like wrong
 weights.
 Source: version lag as in PipelineRL and AReaL; NeMo-RL 4018, where a stale prefix cache looked like it.

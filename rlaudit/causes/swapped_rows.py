@@ -1,4 +1,4 @@
-"""The rows of one side stand beside others of the other side: only one side of a batch was put in another order.
+"""The rows of the two sides are in different orders, so each stands beside another sequence's.
 
 Covered: whole rows, all or some, if both sides of enough of them are in the log. Another tokenisation or a large
 mismatch has no such row: that of another sequence fits, as only an engine and its trainer do.

@@ -1,7 +1,7 @@
 """A token was lost on the way: aligned up to a resume, shifted from there on.
 
-Covered: one shift from some token on; with versions per token, at a change of the weights. Without versions any single
-shift by one is taken for it, and said so. Another tokenisation shifts at other places, and more than once.
+Covered: one shift from some token on; with versions per token, at a change of the weights. Without versions, any single
+shift by one counts, and the report says so. Another tokenisation shifts at other places, and more than once.
 Source: vLLM 42043, 42042 and 42117 (async scheduling, pause with mode=keep, clear_cache=True).
 """
 

@@ -1,7 +1,7 @@
 """The trainer recomputes logprobs at another temperature than the rollouts were sampled and reported at.
 
 Covered: with scores, any temperature; with top logprobs of both sides, a temperature that matches the request. The mean
-ratio stays 1, so only the meaning shows it. It is fitted before stale weights.
+ratio stays 1, so only a test of the meaning shows it. The temperature is fitted before stale weights.
 Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 

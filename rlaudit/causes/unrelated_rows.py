@@ -1,4 +1,4 @@
-"""Both sides of some sequences have nothing in common, from the first token on, while the other sequences meet.
+"""In some sequences the two sides have nothing in common from the first token on; the other sequences agree.
 
 Covered: rows of another shard, file or step beside a sequence, and text of which every token is another. Swapped rows
 would fit another row of this log. Text that was tokenised again agrees at its beginning. With other weights both sides

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import rlaudit
-from rlaudit.cli.removed_options import refuse_removed
+from rlaudit.cli.removed_options import no_option, refuse_removed
 from rlaudit.command_line import remember
 from rlaudit.errors import NotFinished, RlauditError, UsageError
 from rlaudit.memory_limit import out_of_memory, respect_memory_limit
@@ -76,23 +76,28 @@ def _failed(error: Exception) -> int:
         say(str(ours))
         return ours.exit_code
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's errors of a command line
-        try:
-            message = str(error.format_message())  # type: ignore[attr-defined]
-        except Exception:  # as with typer 0.15.0 and click 8.5
-            message = str(error)
-        if "\n" in message:  # the help, of a command that got no words
-            print(message, file=sys.stderr)
-        else:
-            say(_in_our_style(message, getattr(error, "ctx", None)))
+        _say_of_the_command_line(error)
         return UsageError.exit_code
     return _bug()
 
 
-def _in_our_style(message: str, context: Any) -> str:
-    """Return the message of an error of typer's as ours are."""
-    plain = message.replace("Value error, ", "").rstrip(".")
+def _say_of_the_command_line(error: Any) -> None:
+    """Print an error of typer's as ours are."""
+    context = getattr(error, "ctx", None)
     command = getattr(context, "command_path", "rlaudit")
-    return str(UsageError(f"{plain[:1].lower()}{plain[1:]}", f"see: {command} --help"))
+    if context is not None and hasattr(error, "possibilities"):
+        options = [option for known in context.command.params for option in known.opts]
+        say(str(no_option(error.option_name, options, command)))
+        return
+    try:
+        message = str(error.format_message())
+    except Exception:  # as with typer 0.15.0 and click 8.5
+        message = str(error)
+    if "\n" in message:  # the help, of a command that got no words
+        print(message, file=sys.stderr)
+    else:
+        plain = message.replace("Value error, ", "").rstrip(".")
+        say(str(UsageError(f"{plain[:1].lower()}{plain[1:]}", f"see: {command} --help")))
 
 
 def _bug() -> int:

@@ -58,8 +58,8 @@ def curves(
 ) -> int:
     """Find the first step at which training curves separate.
 
-    With --gate: hold one log, finished or growing, against limits.
-    You may check it after every step: that gives no more false alarms.
+    With --gate: check one log, finished or growing, against limits.
+    You may do so after every step, without more false alarms.
     """
     of_a_comparison = {"--metric": metric, "--candidates": candidates, "--seed": seed}
     if not gate:

@@ -40,7 +40,9 @@ Cpu = Annotated[bool | None, typer.Option("--cpu/--cuda", help="Which build; by 
 
 @app.command()
 def build(versions: Versions, cpu: Cpu = None) -> None:
-    """Build the environments of these vLLM releases, where they are not there yet.
+    """Build the environments of vLLM releases.
+
+    What is built already stays.
 
     What this machine's NVIDIA driver cannot run is refused before anything is downloaded. Where there is no driver,
     as on the login node of a cluster, --cuda builds all the same and checks what can be checked.
@@ -80,7 +82,7 @@ def doctor(
     cpu: Cpu = None,
     python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
 ) -> None:
-    """Start each engine on a tiny model that rlaudit makes, and say what works.
+    """Start engines on a tiny model to see what works.
 
     Environments that are named and not there are built first. Exit code 3 when an engine does not start.
     """
@@ -107,7 +109,10 @@ def remove(
         float | None, typer.Option(metavar="DAYS", min=0, help="Remove those that no command used in so many days.")
     ] = None,
 ) -> None:
-    """Delete environments, by version or by the name that `list` prints."""
+    """Delete environments, by version or name.
+
+    `rlaudit engines list` prints the names.
+    """
     from rlaudit.engines.environments import environment as environments
 
     specs = [environment.spec for environment in environments.list_environments()]

@@ -17,9 +17,12 @@ def explain(
             f"move, as 0.8.5..0.18.1. Or a topic: {', '.join(TOPICS)}, dialects, recording.",
         ),
     ],
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Of a framework: how each setting is read, by release.")
+    ] = False,
 ) -> int:
     """Print all about a rule, cause, metric, release or topic.
 
     Also about a statistical test, framework, factor or key of a dashboard; topics are such as `clusters` or `limits`.
     """
-    return print_page(name)
+    return print_page(name, verbose)

@@ -108,7 +108,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
         fix=options.fix,
     )
     paths = options.paths or _project_here()
-    _check(paths, wishes, options.framework_source)
+    _check(paths, wishes, options)
     rules, about_suppressions = selected(known_rules(), options.select or settings.get("select") or (), options.ignore)
     dialects = known_dialects(tuple(options.dialect))
     packages = tuple(chain.from_iterable(map(folders_of, options.python)))
@@ -139,13 +139,13 @@ def _project_here() -> list[str]:
     return ["."] if any(pins_in(kind, text_of(path)) for kind, path in pin_files_in(here)) else []
 
 
-def _check(paths: Sequence[str], wishes: _Wishes, framework_sources: Sequence[str]) -> None:
+def _check(paths: Sequence[str], wishes: _Wishes, options: "Arguments") -> None:
     if not paths:
         raise UsageError(
-            "nothing to inspect was named, and nothing here pins vLLM",
-            "rlaudit inspect CONFIG --from VERSION --to VERSION",
+            "no config was named",
+            f"rlaudit inspect CONFIG --from {options.before or 'VERSION'} --to {options.after or 'VERSION'}",
         )
-    for folder in framework_sources:
+    for folder in options.framework_source:
         if not Path(folder).is_dir():
             raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")
     if "-" in paths and wishes.fix is not None and not wishes.diff:

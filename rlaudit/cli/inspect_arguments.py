@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rlaudit.cli.examples import epilog
 from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.removed_options import no_option
 from rlaudit.errors import UsageError
 from rlaudit.severity import FailFor
 
@@ -15,7 +16,7 @@ EXIT_CODES = """Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 bad c
 FIX_MODES = ("safe", "unsafe")
 FAIL_ON = ("error", "warning", "note", "never")
 FAIL_FOR = tuple(map(str, FailFor))
-FAIL_FOR_HELP = "move: only what the move brings fails; state (the default): what is so today already fails, too"
+FAIL_FOR_HELP = "move: fail only on what the move brings; state (the default): also on what is wrong today"
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,10 @@ class _Parser(argparse.ArgumentParser):
         """Raise one sentence instead of printing the whole usage."""
         raise UsageError(message, "see: rlaudit inspect --help")
 
+    def options(self) -> list[str]:
+        """Return the options, each as it is written."""
+        return [option for action in self._actions for option in action.option_strings]
+
 
 def parse(arguments: list[str]) -> Arguments:
     """Parse the command line. Raises UsageError for a wrong one, SystemExit after --help."""
@@ -68,10 +73,14 @@ def parse(arguments: list[str]) -> Arguments:
                 f"--fix={following}, or ./{following} for a file of that name",
             )
     words = ["--fix=safe" if word == "--fix" else word for word in arguments[:end]] + arguments[end:]
-    return Arguments(**vars(arguments_parser().parse_intermixed_args(words)))
+    parser = arguments_parser()
+    for word in arguments[:end]:
+        if word.startswith("--") and (option := word.partition("=")[0]) not in parser.options():
+            raise no_option(option, parser.options(), parser.prog)
+    return Arguments(**vars(parser.parse_intermixed_args(words)))
 
 
-def arguments_parser() -> argparse.ArgumentParser:
+def arguments_parser() -> _Parser:
     """Return the parser behind `parse`."""
     parser = _Parser(
         prog="rlaudit inspect",
@@ -104,7 +113,7 @@ def arguments_parser() -> argparse.ArgumentParser:
         help="notes too, and settings whose change has no effect on logprobs (text and Markdown)")  # fmt: skip
     add("--diff", action="store_true", help="print what --fix would do as a patch, and change nothing")
     add("--fix", choices=FIX_MODES, metavar="MODE",
-        help="--fix makes the safe fixes, --fix=unsafe all of them; MODE is joined by =")  # fmt: skip
+        help="--fix makes the safe fixes, --fix=unsafe (with the =) all of them")  # fmt: skip
     add("--bump", metavar="BASE..HEAD", help="what a new vLLM pin changes: git revisions, or an older copy of PATH")
     add("--stdin-name", metavar="NAME", help="what to take standard input for, as base.yaml; recognised when left out")
     add("--allow-no-config", action="store_true", help="exit with 0 if no config is found, for hooks")

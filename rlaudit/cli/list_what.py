@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlaudit.cli.names import rule_names
+from rlaudit.cli.names import one_of, rule_names
 from rlaudit.cli.shown import folded, in_columns, show
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +38,14 @@ class Listed(StrEnum):
 
 
 def list_(
-    what: Annotated[Listed, typer.Argument(help="What to list.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help=f"What to list: {', '.join(Listed)}.",
+            autocompletion=one_of(lambda: Listed),
+        ),
+    ] = "",
     before: Annotated[str | None, typer.Option("--from", help="advisories: the vLLM that runs today.")] = None,
     after: Annotated[str | None, typer.Option("--to", help="advisories: the vLLM to move to.")] = None,
     framework: Annotated[str | None, typer.Option(help="advisories: only those of this framework.")] = None,
@@ -46,6 +54,10 @@ def list_(
 
     With --from and --to: the advisories that a move between two releases crosses.
     """
+    if what not in set(Listed):
+        named = f"no such list: {what}" if what else "name what to list"
+        raise UsageError(named, did_you_mean(what, Listed, f"there are: {', '.join(Listed)}"))
+    what = Listed(what)
     if framework is not None:
         show(in_columns(_of_framework(what, framework)))
         return 0

@@ -34,7 +34,7 @@ Require = Annotated[
     ),
 ]
 FailOnMismatch = Annotated[FailOn, typer.Option(help="error: exit with 1 if a layer mismatches; never: do not.")]
-FailForWhat = Annotated[FailFor, typer.Option("--fail-for", help=FAIL_FOR_HELP)]
+FailForWhat = Annotated[FailFor, typer.Option("--fail-for", help=FAIL_FOR_HELP, show_default=False)]
 Outputs = Annotated[list[str] | None, typer.Option(help=HELP, autocompletion=one_of(formats))]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import rlaudit
 from rlaudit.cli.names import TOPICS, described, related, rule_names, words_of_a_report
 from rlaudit.cli.shown import drawn, folded, show
-from rlaudit.did_you_mean import did_you_mean
+from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
 from rlaudit.discover import offered
 from rlaudit.errors import UsageError
 from rlaudit.layers import Layer
@@ -18,20 +18,24 @@ _PACKAGE = Path(rlaudit.__file__).parent
 _FRAMEWORKS = _PACKAGE / "dialects" / "frameworks"
 
 
-def print_page(name: str) -> int:
+def print_page(name: str, in_full: bool = False) -> int:
     """Print the first page of a name. Raises UsageError, with the nearest name, if there is none."""
-    for about in _KINDS:
+    for about in (*([_framework_in_full] if in_full else []), *_KINDS):
         page = about(name)
         if page is not None:
-            parts = (drawn(page) if name in TOPICS else folded(page), folded(_see_also(name)))
-            show("\n\n".join(filter(None, parts)))
+            shown = drawn(page) if name in TOPICS else folded(page, about not in _LINES)
+            show("\n\n".join(filter(None, (shown, folded(_see_also(name), wrapped=False)))))
             return 0
     otherwise = "see: rlaudit list rules, list factors; for the words of a report: rlaudit explain words"
-    raise UsageError(f"nothing is called {name!r}", did_you_mean(name, all_names(), otherwise))
+    raise UsageError(f"nothing is called {name!r}", did_you_mean(name, all_names(), otherwise, VERY_NEAR))
 
 
 def _see_also(name: str) -> str:
-    lines = [f"    {kind + ':':<12}{', '.join(names)}" for kind, names in related(name).items()]
+    kinds = related(name)
+    # As frameworks write themselves.
+    kinds["frameworks"] = [other.replace("_", "-") for other in kinds.get("frameworks", ())]
+    kinds["releases"] = kinds.pop("versions", [])
+    lines = [f"    {kind + ':':<12}{', '.join(names)}" for kind, names in kinds.items() if names]
     return "\n".join(["See also (rlaudit explain NAME)", *lines]) if lines else ""
 
 
@@ -129,13 +133,17 @@ def _about_cause(name: str) -> str | None:
     )
 
 
-def _about_framework(name: str) -> str | None:
+def _framework_in_full(name: str) -> str | None:
+    return _about_framework(name, in_full=True)
+
+
+def _about_framework(name: str, in_full: bool = False) -> str | None:
     # Frameworks as they write themselves: prime-rl, NeMo-RL.
     file = _FRAMEWORKS / f"{name.lower().replace('-', '_')}.yaml"
     if file.stem.isidentifier() and file.is_file():
         from rlaudit.dialects.page import page_of
 
-        return page_of(file)
+        return page_of(file, in_full)
     return None
 
 
@@ -225,6 +233,8 @@ _MADE: Mapping[str, Callable[[], str]] = {
     "weight-update": _about_weight_updates,
     "updates-rounded-away": _about_rounded_updates,
 }
+# Pages of whole lines; others have those of docstrings.
+_LINES = (_about_release, _about_framework, _framework_in_full)
 # In this order: pages that import little come first.
 _KINDS: tuple[Callable[[str], str | None], ...] = (
     _about_topic,

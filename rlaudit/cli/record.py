@@ -62,7 +62,8 @@ def record(
         str,
         typer.Option(
             metavar="1/N",
-            help="Once the recording has 64 MiB, record only 1 prompt in N, or `all`. The training is not changed.",
+            help="Once the recording has 64 MiB, record only 1 prompt in N; `all` records every prompt. The training "
+            "is not changed.",
         ),
     ] = "1/16",
     limit: Annotated[
@@ -73,8 +74,8 @@ def record(
         bool,
         typer.Option(
             "--logprobs",
-            help="Record logprobs that the training does not ask for, too. The engine has to compute them: about 1 % "
-            "of a step, and no fused sampler.",
+            help="Also record logprobs that the training does not request. The engine has to compute them, which takes "
+            "about 1 % of a step and rules out a fused sampler.",
         ),
     ] = False,
     trainer_function: Annotated[
@@ -111,8 +112,8 @@ def record(
 ) -> int:
     """Record what a training asks of vLLM and what it gets.
 
-    Runs any command, unchanged; `rlaudit explain recorder` says what that costs.
-    Its exit code is the command's, or 3 if that is 0 and no vLLM engine was recorded.
+    Runs any command unchanged; `rlaudit explain recorder` says what recording costs.
+    The exit code is the command's, but 3 if the command ends with 0 and no vLLM engine was recorded.
     `rlaudit explain recording` prints what a recording holds.
     """
     if redact:

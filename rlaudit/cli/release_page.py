@@ -34,7 +34,7 @@ def release_page(name: str) -> str | None:
     if version not in releases:
         raise UsageError(
             f"vLLM {version} is not among the releases that rlaudit knows, {releases[0]} to {releases[-1]}",
-            "`rlaudit list versions` prints them.",
+            "see: rlaudit list versions",
         )
     machine = Machine()
     parts = [
@@ -53,9 +53,7 @@ def _decided(version: Version, machine: Machine) -> list[str]:
     rules = resolution_rules()
     settings = [resolution.setting(name) for name in WHY if name in rules]
     return [
-        f"{setting.name}: {text_of(setting.value)} ({setting.note})"
-        for setting in settings
-        if setting.value is not None
+        f"{setting.name}: {text_of(setting.value)}; {setting.note}" for setting in settings if setting.value is not None
     ]
 
 
@@ -67,13 +65,13 @@ def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]
     before = older[-1]
     moves = moved_and_decides(before, version, machine)
     yield (
-        f"What moved since {before} (rlaudit explain {before}..{version} has all)",
+        f"What moved since {before} (all of it: rlaudit explain {before}..{version})",
         [f"{move.name}: {text_of(move.before)} -> {text_of(move.after)}" for move in moves]
         or ["nothing that decides logprobs"],
     )
     window = crossed(before, version)
-    yield f"Defects that {before} had and this release has not", [*window.left]
-    yield f"Defects that {before} had not", [*window.entered]
+    yield f"Fixed defects of {before}", [*window.left]
+    yield f"New defects since {before}", [*window.entered]
 
 
 def _defects(version: Version) -> list[str]:
@@ -87,11 +85,11 @@ def _figures(version: Version) -> Iterator[tuple[str, list[str]]]:
         builds = " with the CPU build of a third party" if platform == "cpu" else ""
         for measurement in measured_by_all(version, platform):
             # Names with a slash are figures of an arm; the others are settings that it loaded, which stand above.
-            cells = {name: Cell(**fields) for name, fields in measurement.cells.items() if "/" in name}
-            yield (
-                f"Measured on {measurement.date}{builds} ({measurement.on})",
-                [
-                    f"{measurement.titles[name]}: {interval(cell) if cell.word is None else cell.word}"
-                    for name, cell in cells.items()
-                ],
-            )
+            by_arm: dict[str, list[str]] = {}
+            for name, fields in measurement.cells.items():
+                arm, _, figure = measurement.titles[name].rpartition(": ")
+                cell = Cell(**fields)
+                if "/" in name:
+                    by_arm.setdefault(arm, []).append(f"{figure} = {cell.word or interval(cell)}")
+            lines = [f"{arm}: {'; '.join(figures)}" for arm, figures in by_arm.items()]
+            yield f"Measured on {measurement.date}{builds} ({measurement.on}): block, engine, figures", lines

@@ -1,7 +1,8 @@
-"""Options and commands that a release removed, and what replaces each."""
+"""Options that a command does not have, and what to write instead: those that a release removed, and misspelt ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 
 # `COMMAND --option`, `COMMAND WORD` or `COMMAND` -> what replaces it, in words that can be pasted.
@@ -33,3 +34,8 @@ def refuse_removed(arguments: Sequence[str]) -> None:
     for name in (command, *(f"{command} {word.partition('=')[0]}" for word in words)):
         if name in REPLACED_BY:
             raise UsageError(f"rlaudit {name} was removed", REPLACED_BY[name])
+
+
+def no_option(option: str, known: Iterable[str], command: str) -> UsageError:
+    """Return the error for an option that a command does not have."""
+    return UsageError(f"there is no option {option}", did_you_mean(option, known, f"see: {command} --help"))

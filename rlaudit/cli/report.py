@@ -46,7 +46,7 @@ def report(
         document = unfinished_document(run)
         say(f"{run} has no report.json: the run has not finished; {document['layers'][0].next}")
     else:
-        raise UsageError(f"no run at {run}", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
+        raise UsageError(f"{run}: no such run", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
     if mismatch_table is not None:
         to_stdout(rendered(mismatch_table, document))
     return write_outputs(outputs, document)

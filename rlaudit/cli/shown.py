@@ -15,7 +15,9 @@ _NARROWEST = 40
 _BESIDE = 30
 # A line of a docstring is as long as this only if it goes on in the next line.
 _WRAPPED = range(100, 121)
-_ENTRY = re.compile(r"\s*([\w.-]+: |\S+  )")
+# A label in prose begins a line only by chance: it is not capitalised.
+_ENTRY = re.compile(r"\s*\S+  | +[\w.-]+: |[A-Z][\w-]*: ")
+_FIRST_CELL = re.compile(r" *\S+  +")
 # What a shell returns for a pager that it cannot run.
 _NO_PAGER = {126, 127}
 
@@ -27,20 +29,21 @@ def show(page: str) -> None:
         to_stdout(f"{page}\n")
 
 
-def folded(page: str) -> str:
-    """Return a page with lines as wide as the terminal; those that a docstring wraps are joined first."""
+def folded(page: str, wrapped: bool = True) -> str:
+    """Return a page with lines as wide as the terminal. wrapped: whether it is a docstring, whose lines are joined."""
     width = columns()
     if width is None:
         return page
     lines: list[str] = []
     before = ""
     for line in page.splitlines():
-        if len(before) in _WRAPPED and _indent(line) == _indent(before) and line.strip() and not _ENTRY.match(line):
+        goes_on = len(before) in _WRAPPED and _indent(line) == _indent(before) and line.strip()
+        if wrapped and goes_on and not _ENTRY.match(line):
             lines[-1] += f" {line.strip()}"
         else:
             lines.append(line)
         before = line
-    return "\n".join(_filled(line, width, _indent(line) + " " * 4 * bool(_ENTRY.match(line))) for line in lines)
+    return "\n".join(_filled(line, width, _hanging(line, width)) for line in lines)
 
 
 def in_columns(rows: Iterable[Sequence[object]]) -> str:
@@ -53,7 +56,12 @@ def in_columns(rows: Iterable[Sequence[object]]) -> str:
     if width is None:
         return "\n".join(lines)
     beside = sum(widths) + 2 * len(widths)
-    return "\n".join(_filled(line, width, " " * (beside if width - beside >= _BESIDE else 4)) for line in lines)
+    if width - beside >= _BESIDE:
+        return "\n".join(_filled(line, width, " " * beside) for line in lines)
+    below = [
+        f"{head.rstrip()}\n{_filled(f'    {row[-1]}', width, '    ')}" for head, row in zip(heads, cells, strict=True)
+    ]
+    return "\n".join(line if len(line) <= width else two for line, two in zip(lines, below, strict=True))
 
 
 def drawn(markdown: str) -> str:
@@ -76,6 +84,14 @@ def drawn(markdown: str) -> str:
     )
     console.print(Markdown(markdown, code_theme="ansi_dark", hyperlinks=False))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def _hanging(line: str, width: int) -> str:
+    """Return the indent of a line's further lines: below its second cell, if it has one and there is room."""
+    cell = _FIRST_CELL.match(line)
+    if cell is not None and width - cell.end() >= _BESIDE:
+        return " " * cell.end()
+    return _indent(line) + " " * 4 * bool(_ENTRY.match(line))
 
 
 def _indent(line: str) -> str:

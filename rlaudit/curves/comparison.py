@@ -205,16 +205,16 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     if separation.detected is None or separation.onset is None:
         unseen = f"{'of a factor ' * separation.in_logs}below {separation.resolution:.2g}"
         because = (
-            f"the largest statistic is {separation.statistic:.1f}, a curve without a change stays below "
-            f"{separation.threshold:.1f}; a lasting difference {unseen} would not be seen"
+            f"its evidence stays at {separation.statistic:.1f}, below the {separation.threshold:.1f} that shows a "
+            f"difference; a lasting difference {unseen} would not be seen"
         )
         return replace(result, outcome=Outcome.NOT_SEPARATED, because=because)
     at_once = separation.at_first and averaged == 1 and bool(ends[0] <= LAST_STEP_BEFORE_UPDATES)
     detected, onset = (0, 0) if at_once else (separation.detected, separation.onset)
     window = slice(onset, detected + 1)
-    because = f"the statistic passes {separation.threshold:.1f} at step {ends[separation.detected]}"
+    because = f"the evidence passes its limit ({separation.threshold:.1f}) at step {ends[separation.detected]}"
     if at_once:
-        because += f"; step {ends[0]} alone is beyond the noise of both"
+        because += f"; step {ends[0]} already differs by more than reference and candidate vary"
     if separation.last_statistic < separation.threshold / 2:
         notes += ("at the end of the curve it is inside the band again",)
     return replace(

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
+from rlaudit.counted import counted
 from rlaudit.errors import UsageError
 from rlaudit.statistics.exceedance import Exceedance
 
@@ -100,10 +101,12 @@ class Watched:
     def in_words(self) -> str:
         """Return the evidence so far in a sentence."""
         if self.alarm is None:
-            return f"{self.steps_beyond} of {len(self.values)} steps beyond it: no evidence that it is most of them"
+            seen = f"{self.steps_beyond} of {counted(len(self.values), 'step')}"
+            return f"{self.gate} was violated at {seen}, which is no evidence of a lasting change"
         from_then = [value for step, value in self.values.items() if self.since is not None and step >= self.since]
         beyond = sum(self.gate.beyond(value) for value in from_then)
-        return f"{beyond} of {len(from_then)} steps from {self.since} on are beyond it: seen at step {self.alarm}"
+        steps = f"{beyond} of {counted(len(from_then), 'step')}"
+        return f"from step {self.since} on, {self.gate} was violated at {steps}; certain from step {self.alarm}"
 
     def held(self, canonical: str) -> HeldGate:
         """Return what was seen. canonical: rlaudit's name of the metric, or ""."""

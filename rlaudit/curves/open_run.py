@@ -70,7 +70,7 @@ def _split(text: str) -> tuple[Path, str | None]:
     name, mark, run = text.rpartition("#")
     if mark and Path(name).exists():
         return Path(name), run
-    raise UsageError(f"no file or folder at {name if mark else text}")
+    raise UsageError(f"{name if mark else text}: no such file", "expected a log of a training, or the folder of a run")
 
 
 def _of_file(path: Path, sink: str | None) -> Source:

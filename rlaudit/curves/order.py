@@ -64,7 +64,7 @@ def order_of(comparison: Comparison) -> Order:
             Precedence.LOGPROBS_ONLY,
             f"{_when(logprobs)}; nothing of the training did",
             f"the backend, and training has not followed yet. {_reading(logprobs)}".strip(),
-            "compare logged rollouts of the first steps with the trainer, or ablate the config",
+            "rlaudit compare ROLLOUTS on those of the first steps; or rlaudit ablate CONFIG --from A --to B",
         )
     if training is not None:
         return Order(
@@ -72,7 +72,7 @@ def order_of(comparison: Comparison) -> Order:
             f"{_when(training)}; no logprob metric did",
             "the objective, the data or the environment rather than the backend. Not excluded: raw logprobs under "
             "top-p or top-k, which leave the difference at 0 and are off-policy all the same",
-            "compare the two configs, then inspect them",
+            "compare the two configs, then: rlaudit inspect CONFIG --from A --to B",
         )
     return Order(Precedence.UNDECIDED, "only metrics of no known meaning separated", "", "")
 
@@ -83,17 +83,17 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         return Order(
             Precedence.LOGPROBS_FIRST,
             because,
-            "the backend first: judge semantics and inference path before touching the objective. "
+            "the backend changed first. Judge semantics and inference path before touching the objective. "
             f"{_reading(logprobs)}".strip(),
-            "inspect both configs, compare logged rollouts of the first steps with the trainer",
+            "rlaudit inspect CONFIG --from A --to B; rlaudit compare ROLLOUTS on those of the first steps",
         )
     if logprobs.from_the_start:
         return Order(
             Precedence.FROM_THE_START,
             because,
-            "the engine or the weights it has: no update came before that step. Judge semantics and inference path "
+            "the engine or its weights changed, as no update came before that step. Judge semantics and inference path "
             "before touching the objective",
-            "compare logged rollouts of the first step with the trainer, and inspect both configs",
+            "rlaudit compare ROLLOUTS on those of the first step; rlaudit inspect CONFIG --from A --to B",
         )
     if _before(training, logprobs):
         return Order(
@@ -107,7 +107,7 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         Precedence.UNDECIDED,
         because,
         "both may have begun together; these curves are too noisy to order them",
-        "compare logged rollouts of the first steps with the trainer: there no update can be the cause",
+        "rlaudit compare ROLLOUTS on those of the first steps: there no update can be the cause",
     )
 
 
@@ -138,7 +138,7 @@ def _before(first: CurveMetric, second: CurveMetric) -> bool:
 
 def _when(result: CurveMetric) -> str:
     if result.from_the_start:
-        return f"{result.name} is apart at step {result.detected_step}, before any update"
+        return f"{result.name} differs at step {result.detected_step}, before any update"
     return f"{result.name} separated at step {result.detected_step}, having begun about step {result.onset_step}"
 
 

@@ -219,9 +219,9 @@ def _counted(
         yield batch
         tokens += batch.tokens
         speed = max(tokens, 1) / max(time.monotonic() - started, 1e-3)
-        total = "" if expected is None else f" of {expected / 1e6:.1f}"
+        total = "" if expected is None else f" of {expected:,}"
         left = "" if expected is None else f", about {readable(max(expected - tokens, 0) / speed)} left"
-        progress.update(f"{file.name}: {tokens / 1e6:.1f}{total} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
+        progress.update(f"{file.name}: {tokens:,}{total} tokens, {speed:,.0f} tokens/s{left}")
 
 
 def _first_look(table: TokenTable, trainer: TokenTable | None) -> FirstLook:

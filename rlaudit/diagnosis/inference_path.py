@@ -108,7 +108,7 @@ def say_path(
     named = attribution.named_of(Layer.INFERENCE_PATH)
     evidence = (
         *_figures_of(distance, "", MARGIN_OF_A_COMMAND),
-        *(f"{cause.name}: {cause.signature.because}; adjusted p {cause.adjusted_p:.1g}" for cause in named),
+        *(f"{cause.name} (adjusted p {cause.adjusted_p:.1g}): {cause.signature.because}" for cause in named),
         *_untested(attribution),
     )
     judgement = _say(path, distance, attribution, semantic, evidence)
@@ -131,7 +131,7 @@ def _say(
             return judged_as(
                 Layer.INFERENCE_PATH,
                 Verdict.NOT_TESTED,
-                f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
+                f"the semantic layer comes first, as a difference of meaning changes every figure{beneath}",
                 evidence=evidence if path.corrected else (),
                 following=LAYER_1_FIRST,
             )
@@ -172,9 +172,9 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     elif path.decided is Decided.ORDINARY:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {usual.dtype} engine (up to "
-            f"{ORDINARY:g}), and no cause shows. Rounding moves {moved}, which is no fault of the engine"
+            f"{ORDINARY:g}), and no cause shows. Rounding moves {moved}, which is not the engine's fault"
         )
-        step = "to see a fault that makes less than that, compare with today's engine (--before ROLLOUTS)"
+        step = "compare with today's engine (--before ROLLOUTS), which shows smaller faults as well"
         falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"
     else:
         because = (
@@ -289,7 +289,7 @@ def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Exp
     if attribution.named or attribution.unexplained is not None:
         because = attribution.because
     if not named:
-        step = f"no signature in these columns names a cause: ablate the config{_wanted(attribution)}"
+        step = f"ablate the config, as these columns name no cause{_wanted(attribution)}"
         if attribution.tells:
             step = f"to settle which it is: {'; '.join(attribution.tells)}"
         return _Explained((), because, WRONG_IF_UNNAMED, step, "more tokens")
@@ -425,10 +425,10 @@ def _reference(reference: Reference) -> str:
 
 def _against(against: NonInferiority) -> str:
     how = "paired by prompt" if against.paired else "over other prompts"
-    ratio = "" if against.ratio is None else f"; {against.ratio:.3g} times as far as the reference"
+    ratio = "" if against.ratio is None else f", and {against.ratio:.3g} times the reference's"
     limit = f"{against.times:g} times the reference's k3 plus {against.floor:.2g} nats"
     used = figure(against.used, against.low, against.high)
-    return f"{used} times the limit: {limit} ({how}, {counted(against.clusters, 'prompt')}){ratio}"
+    return f"k3 is {used} times the limit of {limit} ({how}, {counted(against.clusters, 'prompt')}){ratio}"
 
 
 def _felt(distance: Distance) -> str:
@@ -446,17 +446,17 @@ def _felt(distance: Distance) -> str:
         shares.append(
             f"{_in_percent(share)} of {ROWS[clip]} out of the clip range {1 - low:g} to {1 + high:g}{at_most}"
         )
-    return f"this distance alone moves {'; '.join(shares)}"
+    return f"this distance alone moves {' and '.join(shares)}"
 
 
 def _usual(usual: UsualDistance, k3: Measurement) -> str:
     line = (
-        f"rounding to {usual.dtype} alone usually makes {usual.low:.2g} to {usual.high:.2g} nats (dense models; about "
-        "ten times that with experts or FP8)"
+        f"a k3 of {usual.low:.2g} to {usual.high:.2g} nats usually comes from rounding to {usual.dtype} alone (dense "
+        "models; ten times that with experts or FP8)"
     )
     if k3.low is not None and k3.low > usual.high:
-        return f"{line}: this is more"
-    return f"{line}: the size alone shows no fault" if k3.high is not None and k3.high <= usual.high else line
+        return f"{line}, and this one is larger"
+    return f"{line}, so its size alone shows no fault" if k3.high is not None and k3.high <= usual.high else line
 
 
 def _clipped(distance: Distance) -> str:

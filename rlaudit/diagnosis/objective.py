@@ -21,8 +21,12 @@ from rlaudit.statistics.estimate import figure
 if TYPE_CHECKING:
     from rlaudit.diagnosis.measured import MeasuredArm
 
-STATE = "state your clip range (--ppo-epsilon LOW HIGH or --gspo-epsilon LOW HIGH): then this layer is judged by it"
-SHOWN = (*(clip.value for clip in Clip), "ess_token", "ess_sequence", "tail_fraction_2")
+STATE = "state your clip range (--ppo-epsilon LOW HIGH or --gspo-epsilon LOW HIGH), by which this layer is judged"
+# By the names that the figures of a report have.
+SHOWN = {
+    "ppo_clip_fraction": "PPO clipped", "gspo_clip_fraction": "GSPO clipped", "ess_token": "ess of tokens",
+    "ess_sequence": "ess of sequences", "tail_fraction_2": "ratios beyond 2",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def say_objective(
         match="less than 1 % of tokens and sequences leave the clip range: no correction is needed",
         match_falsifier="clip fractions are above 1 % on another batch",
         settles="more sequences",
-        cause=f"a distance {let_pass(distance)} is still clipped",
+        cause=f"a distance {let_pass(distance)} is clipped all the same",
         because=above if split is None else f"{above}: {split.recommendation.because}",
         next="a clip range wider than the mismatch, or fresher rollouts"
         if chosen is None
@@ -103,7 +107,7 @@ def _judgement(
     if open_layers:
         layers, come, them = ("layer", "comes", "it") if len(open_layers) == 1 else ("layers", "come", "them")
         open_now = " and the ".join(open_layers)
-        because = f"the {open_now} {layers} {come} first: a correction over {them} would hide {them}"
+        because = f"the {open_now} {layers} {come} first, as a correction would hide {them}"
         step = "leave importance-sampling corrections off until the layers above pass"
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
     if verdict is Verdict.MATCH:
@@ -141,7 +145,7 @@ def _nothing_found(felt: Consequence) -> str:
 
 def _figures(measurements: Measurements) -> str:
     """Return the figures of this layer in one line."""
-    shown = [(name, measurements[name]) for name in SHOWN]
+    shown = [(title, measurements[name]) for name, title in SHOWN.items()]
     return "; ".join(f"{name} {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
 
 
@@ -178,14 +182,15 @@ def _split_lines(split: ObjectiveSplit | None) -> list[str]:
     lines = []
     if split.update_share is not None and split.backend_share is not None:
         lines.append(
-            f"the policy update makes {100 * split.update_share:.0f} % of the mean squared log ratio, the backend "
-            f"{100 * split.backend_share:.0f} % (their covariance the rest)"
+            f"of the mean squared log ratio, {100 * split.update_share:.0f} % comes from the policy update, "
+            f"{100 * split.backend_share:.0f} % from the backend, and the rest from their covariance"
         )
     if split.staleness is not None:
         lines.append(
-            f"staleness makes {100 * split.staleness.value:.0f} % of the backend's k2: tokens of lag 0 lack it"
+            f"{100 * split.staleness.value:.0f} % of the backend's k2 comes from staleness, as tokens of the newest "
+            "weights (lag 0) do not have it"
         )
-    touched = ", ".join(f"{cost.title} {100 * cost.touched:.2f} %" for cost in split.corrections)
+    touched = "; ".join(f"{100 * cost.touched:.2f} % by {cost.title}" for cost in split.corrections)
     if touched:
-        lines.append(f"tokens that a correction would touch: {touched}")
+        lines.append(f"a correction would change these shares of the tokens: {touched}")
     return [*lines, *split.not_told]

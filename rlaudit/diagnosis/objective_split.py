@@ -122,13 +122,13 @@ def objective_split(batch: TokenBatch, settings: ObjectiveSettings | None = None
     pairs = {BACKEND: both}
     not_told = []
     if old_T is None:
-        not_told.append("column old_logprob is missing: policy update and backend mismatch cannot be told apart")
+        not_told.append("column old_logprob is missing, so policy update and backend mismatch stay mixed")
     else:
         old_T = np.asarray(old_T, dtype=np.float64)
         update = _pairs(batch, old_T, batch.trainer_logprobs_T, usable_T)
         pairs = {UPDATE: update, BACKEND: _pairs(batch, batch.rollout_logprobs_T, old_T, usable_T), BOTH: both}
     if advantage_T is None:
-        not_told.append("column advantage is missing: whether a clip binds is not known")
+        not_told.append("column advantage is missing, so it is not known which clips take effect")
     factors = {name: _figures(factor_pairs, settings, advantage_T, seed) for name, factor_pairs in pairs.items()}
     lag_T = _lag(batch, usable_T)
     staleness = None if lag_T is None else _staleness(pairs[BACKEND], lag_T, seed)

@@ -74,7 +74,11 @@ def _overrides(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     for override in overridden(source, entry["prefix"]):
         base = _base(source, override, entry.get("base", "none"))
         if base is None:
-            missing = ("the config that the command starts from",) if entry.get("base", "none") != "none" else ()
+            missing = (
+                ("the framework's own default config (--framework-source DIR names its folder)",)
+                if entry.get("base", "none") != "none"
+                else ()
+            )
             yield Tree(override.root, override.root, override.command, missing=missing)
         else:
             yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing)

@@ -30,10 +30,11 @@ _RELEASE = re.compile(r"release (?:>=|<) (\d[\w.]*)")
 _WIDTH = 10_000
 
 
-def page_of(path: Path) -> str:
-    """Return a dialect as text: its entries, without the lines of code that decide them, and what each release changes.
+def page_of(path: Path, in_full: bool = False) -> str:
+    """Return a dialect as text: which release goes with which vLLM, and how an argument is passed.
 
-    The entries are in the language of `rlaudit explain dialects`.
+    in_full: its entries, too, without the lines of code that decide them, and what each release changes. They are in
+    the language of `rlaudit explain dialects`.
     """
     dialect = spec_at(path)
     declared = dialect.declared
@@ -41,11 +42,37 @@ def page_of(path: Path) -> str:
     head = [f"Releases that were read: {declared['read']}", *([f"@ stands for: {roots}"] if roots else [])]
     if dialect.package is not None:
         head.append(f"Pinned as: {', '.join((*dialect.package.names, *dialect.package.repositories))}")
-    parts = {title: _entries(declared[name]) for name, title in _SECTIONS.items() if declared.get(name)}
-    of = declared.get("release", {}).get("of", dialect.title)
-    parts[f"What releases of {of} change"] = list(_changed_by_releases(declared))
+    release = declared.get("release") or {}
+    of = release.get("of", dialect.title)
+    by_vllm = (entry["because"] for kind in ("by vllm", "runs with vllm") for entry in release.get(kind) or ())
+    parts = {
+        f"Which {of} goes with which vLLM": [f"  {because}" for because in dict.fromkeys(by_vllm)],
+        "How an argument of vLLM is written": list(_passed(declared)),
+    }
+    if in_full:
+        parts |= {title: _entries(declared[name]) for name, title in _SECTIONS.items() if declared.get(name)}
+        parts[f"What releases of {of} change"] = list(_changed_by_releases(declared))
+    else:
+        further = "  lists how each setting is read, what is not read, and what each release changes"
+        parts[f"rlaudit explain {path.stem} -v"] = [further]
     shown = ["\n".join([title, *lines]) for title, lines in parts.items() if lines]
     return "\n\n".join([dialect.title, str(declared.get("about", "")), "\n".join(head), *shown])
+
+
+def _passed(declared: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where arguments of vLLM are written, and what becomes of a false."""
+    write = declared.get("write") or {}
+    fields = write.get("fields")
+    root = next(iter(fields.values())) if isinstance(fields, dict) else fields
+    keys = [clause["key"] for entry in declared["engine"].values() for clause in clauses(entry) if "key" in clause]
+    own = [key.partition(" | ")[0] for key in keys if root is not None and key.startswith(root)]
+    if own:
+        yield f"  by a key: {', '.join(dict.fromkeys(own))}"
+    if write.get("others"):
+        yield f"  any other argument: {write['others']}.NAME"
+    for entry in declared.get("falses") or ():
+        if "because" in entry:
+            yield f"  a written false: {entry['because']}"
 
 
 def grammar() -> str:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Versions
     from rlaudit.report.report import Report
 
-STATIC = "inspect reads configs and starts no engine: it can show a mismatch and never a match"
+STATIC = "inspect starts no engine, so it can show a mismatch but no match"
 
 
 def document_of(inspection: Inspection, exit_code: int, threshold: Threshold, fixes: "Fixes | None" = None) -> "Report":

@@ -23,20 +23,20 @@ _COMMENT_ONLY = re.compile(r"\s*#")
 
 RULES: Mapping[str, str] = {
     "suppression-without-reason": (
-        "A suppression says why.\n\n"
+        "A suppression has no reason.\n\n"
         "It works without a reason, but the next reader of the config cannot tell whether it still holds. Write one "
         "behind the bracket:\n    # rlaudit: ignore[raw-logprobs] the loss recomputes them"
     ),
     "suppression-unused": (
-        "A suppression suppresses something.\n\n"
+        "A suppression suppresses nothing.\n\n"
         "The rule it names ran on this file and found nothing there, so it only hides the next problem. Remove it."
     ),
     "suppression-expired": (
-        "A suppression ends on the day it says.\n\n"
+        "A suppression is past its day.\n\n"
         "Its `until` has passed, so the findings are back. Resolve them, or set a new day."
     ),
     "suppression-unknown-rule": (
-        "A suppression names a rule that exists.\n\n"
+        "A suppression names a rule that does not exist.\n\n"
         "No rule has this name, so nothing is suppressed. `rlaudit list rules` prints the names."
     ),
 }

@@ -88,7 +88,9 @@ def choose(
     if not usable:
         only = before or after
         if only is not None:
-            remarks.append(f"vLLM {only} alone: nothing says what else was or will be run, so nothing migrates")
+            remarks.append(
+                f"only {only} was given, so no move is judged; add {'--from' if before is None else '--to'} VERSION"
+            )
             return Versions(only, only, tuple(remarks))
         remarks.append(f"nothing says which vLLM runs: inspected at the newest known, {newest}; give --from and --to")
         return Versions(newest, newest, tuple(remarks))

@@ -5,7 +5,7 @@ that only its recipes have (study.py).
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
@@ -140,11 +140,17 @@ def find_recipe(name_or_path: str) -> Path:
     if is_path:
         if path.stem in recipes:
             return recipes[path.stem]
-        raise UsageError(f"no recipe at {path}", hint=f"recipes by name: {', '.join(sorted(recipes))}")
+        raise UsageError(
+            f"{path}: no such file", hint=f"expected a recipe, or a config with --from and --to. {_by_name(recipes)}"
+        )
     if name_or_path not in recipes:
-        hint = f"{did_you_mean(name_or_path, recipes)} there are: {', '.join(sorted(recipes))}".lstrip()
+        hint = f"{did_you_mean(name_or_path, recipes)} {_by_name(recipes)}".lstrip()
         raise UsageError(f"no recipe named {name_or_path!r}", hint=hint)
     return recipes[name_or_path]
+
+
+def _by_name(recipes: Iterable[str]) -> str:
+    return f"Recipes by name: {', '.join(sorted(recipes))}"
 
 
 def names_recipe(name: str) -> bool:

@@ -52,20 +52,16 @@ class Broken(StrEnum):
     """Why a group of samples cannot be used, or only to show one direction."""
 
     COPIES = "samples of one prompt are copies of each other: one seed for all, one completion logged twice, or greedy"
-    OTHER_CONTEXTS = (
-        "samples under one prompt do not report one distribution: not the same prompt, or not the same weights"
-    )
+    OTHER_CONTEXTS = "samples under one prompt report different distributions, so their prompts or their weights differ"
     DOUBTFUL_CONTEXTS = (
         "some samples under one prompt may not report one distribution, so too few agreements tell nothing"
     )
-    UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to see that they report one distribution"
+    UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to see whether they report one distribution"
     CHOSEN = "groups were chosen by their outcome: none is all right or all wrong"
     ONE_OUTCOME = (
         "all samples have one reward: if they were chosen by it, they are sharper than what they were drawn from"
     )
-    WITHOUT_ENDS = (
-        "the end of sequence is not logged, and its draws would explain how sure the others look: log the end token"
-    )
+    WITHOUT_ENDS = "the end token is not logged, which would explain how sure the other tokens look: log it"
     GAPS = (
         "some samples of a prompt are missing, by their ids; if length, likelihood or ratio chose them, the rest are "
         "sharper than what they were drawn from"

@@ -59,7 +59,9 @@ THEIRS = 0.5
 # What takes the trainer's entropies or samples of one prompt to see.
 BOTH_SIDES = "whether both sides leave out a temperature or a filter that the sampler applied"
 # What samples of one prompt do not show, who rank only what was drawn.
-LEFT_OUT_ALIKE = "a top-k or min-p that cuts flat contexts alone, a penalty or a logit bias that both sides leave out"
+LEFT_OUT_ALIKE = (
+    "a top-k or min-p that cuts only uncertain contexts, or a penalty or logit bias that both sides leave out"
+)
 SIBLINGS = "the agreement of samples of one prompt"
 
 

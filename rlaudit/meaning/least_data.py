@@ -32,17 +32,17 @@ OF_A_VARIANCE = LeastData(
     prompts=8,
     sequences=16,
     tokens=400,
-    because="a share of a tenth of a variance takes 2 / 0.1^2 squares on either side, and its error 8 prompts",
+    because="200 tokens on either side show a tenth of a variance, and 8 prompts give its error",
 )
 OF_A_MEAN = LeastData(
-    prompts=8, sequences=16, tokens=320, because="a mean over prompts needs an error, which 8 of them give to a third"
+    prompts=8, sequences=16, tokens=320, because="with 8 prompts the error of the mean is known to about a third"
 )
 # Sixteen prompts as for any interval that counts as reliable (`resample.py`).
 OF_A_BIAS = LeastData(
     prompts=16,
     sequences=32,
     tokens=320,
-    because="a mean ratio has a heavy tail, and its interval counts as reliable from 16 prompts in 32 sequences on",
+    because="a few large ratios decide a mean, so its interval is reliable only with 16 prompts and 32 sequences",
 )
 OF_OUTLIERS = LeastData(
     prompts=8,

@@ -20,10 +20,10 @@ def would_have_shown(limits: Limits) -> str:
         # A sampler so much hotter has its 1/T lower by this step. Twice the temperature and more is no limit.
         f"a temperature off by more than {percent(step / (1.0 - step))}" if step is not None and step < HALF else "",
         f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
-        f"a top-p that cuts more than {percent(limits.mass)} of the mass"
+        f"a top-p that cuts more than {percent(limits.mass)} of the probability"
         if limits.mass is not None and limits.mass < 1
         else "",
-        f"first choices drawn {100 * limits.first_choices:.2g} percentage points more often than reported"
+        f"a likeliest token drawn {100 * limits.first_choices:.2g} percentage points more often than reported"
         if limits.first_choices is not None
         else "",
     ]
@@ -32,7 +32,7 @@ def would_have_shown(limits: Limits) -> str:
     if not first:
         return ""
     begun = _listed(first)
-    further = f". So would {_listed(others)}" if others else ""
+    further = f". {others[0][0].upper()}{_listed(others)[1:]} would have shown, too" if others else ""
     ruled_out = _ruled_out(limits)
     return f"{begun[0].upper()}{begun[1:]} would have shown{further}{f'. {ruled_out}' if ruled_out else ''}"
 
@@ -45,7 +45,7 @@ def _ruled_out(limits: Limits) -> str:
         f"a top-k below {limits.top_k}" if limits.top_k is not None else "",
     ]
     listed = _listed([part for part in parts if part])
-    return f"Tokens that were drawn rule out {listed}" if listed else ""
+    return f"The tokens that were drawn rule out {listed}" if listed else ""
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -155,12 +155,12 @@ def _line(name: str, side: Agreement) -> str:
     low, high, cut = side.step.low, side.step.high, cut_of(side)
     bounds = [
         # A bound of everything excludes nothing.
-        f"a filter cuts at most {100 * cut:.1f} % of the mass" if cut < 1 else "",
-        f"top-p is not below {side.reach:.3f}" if side.reach > 0 else "",
+        f"a filter cuts at most {100 * cut:.1f} % of the probability" if cut < 1 else "",
+        f"top-p is at least {side.reach:.3f}" if side.reach > 0 else "",
     ]
     return "; ".join(
         [
-            f"samples of one prompt, compared with {name} ({_size(side)}): the sampler's 1/T is "
+            f"samples of one prompt against {name} ({_size(side)}) put the sampler's 1/T "
             f"{100 * side.step.value:+.1f} % [{100 * low:+.1f} %, {100 * high:+.1f} %] off",
             *filter(None, bounds),
         ]

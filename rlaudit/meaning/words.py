@@ -35,18 +35,20 @@ UNEXPLAINED = {
     Kind.OFF_TRAINER: CAUSES[Kind.OFF_TRAINER][0],
 }
 CANNOT_TELL = (
-    "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
+    "a filter of the sampler under raw logprobs, since no difference of logprobs shows it",
     "penalties and logit biases that both sides leave out",
 )
 CHOSEN = "whether samples were left out by length, likelihood or ratio afterwards: the rest would look as sharp"
 ONE_NUMBER = (
-    "raw and processed logprobs are the same numbers at T=1 without filters or penalties: they cannot be told apart "
-    "here and need not be"
+    "raw and processed logprobs are the same numbers at T=1 without filters or penalties, so it does not matter which "
+    "these are"
 )
 OFF_BY_MORE = "the mean ratio is off 1 by over 1 %, or with --score MODEL a support test falls below 1e-6"
 NO_TRAINER = "whether the trainer computes what is reported: the table has no trainer logprobs"
 WITH_TRAINER = "give the trainer's table as second argument, or --score MODEL"
-NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
+NOT_WITHOUT = (
+    "the temperature of the sampler, which needs trainer_entropy, top logprobs of both sides, or --score MODEL"
+)
 
 
 def conclusion_of(meaning: Meaning) -> Conclusion:
@@ -368,7 +370,7 @@ def _more_than_nothing(figures: LoggedFigures) -> str:
     """Say what these columns cannot show, and which would; or how much more data shows smaller deviations."""
     limits, siblings = figures.limits, figures.siblings
     if limits.cannot_show:
-        unseen = f"these columns cannot show, at any size, {limits.cannot_show[0]}"
+        unseen = f"these columns never show {limits.cannot_show[0]}"
         if siblings is not None and not siblings.broken:
             return f"{unseen}; a match takes {what_would_tell(siblings)}"
         return f"{unseen}: {GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}"
@@ -453,13 +455,14 @@ def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
     lines = [] if figures.ratio is None else [ratio_line(figures.ratio)]
     if figures.sharp is not None:
         lines.append(
-            f"tokens against the trainer's entropy: 1/T of the sampler is off by "
-            f"{100 * figures.sharp.inverse_step:+.2f} % (z {figures.sharp.score.score:.1f})"
+            f"judged by the trainer's entropy, the sampler's 1/T is {100 * abs(figures.sharp.inverse_step):.2f} % "
+            f"{'above' if figures.sharp.inverse_step > 0 else 'below'} the reported one "
+            f"({abs(figures.sharp.score.score):.1f} standard errors)"
         )
     factor = figures.temperature
     if factor is not None:
         lines.append(
-            f"top logprobs of both sides: T of the trainer / T reported is {factor.value:.3f} "
+            f"by the top logprobs of both sides, the trainer's temperature over the reported one is {factor.value:.3f} "
             f"[{factor.low:.3f}, {factor.high:.3f}]"
         )
     return (*lines, *evidence_of_siblings(figures.siblings))

@@ -3,7 +3,7 @@
 Covered: attribution. The squares of independent disturbances add, so the share of k2 that an ablation
 removes is the share it caused. Never negative.
 Not covered: an unbiased KL; it is one only for small differences of logprobs that are the sampler's.
-Why not k3 for shares: k3 grows with exp(d), so a single token of large positive d can own it.
+Why not k3 for shares: k3 grows with exp(d), so a single token of large positive d can decide it.
 Source: Schulman, "Approximating KL Divergence" (2020).
 """
 

@@ -1,9 +1,9 @@
 """k3: the low-variance, non-negative estimator of KL(rollout || trainer).
 
 Covered: rollouts that were sampled from the whole vocabulary.
-Not covered: truncated rollouts (top-p, top-k), where the estimate is biased by the kept mass; `rlaudit/meaning` says
-when that is the case. The right tail explodes on large positive log ratios. Why this as the headline and not k1: where
-differences are small its spread per token is about KL, that of k1 about √(2 KL).
+Not covered: truncated rollouts (top-p, top-k), where the estimate is too low or too high; `rlaudit compare` says so.
+A few large positive log ratios can decide the mean. Reports lead with k3 and not with k1, as k3 varies less from
+token to token: by about KL where differences are small, and k1 by about √(2 KL).
 Source: Schulman, "Approximating KL Divergence" (2020). PipelineRL averages sequence means of the current policy, so its
 curve includes staleness. ms-swift clamps at 10. slime calls it mismatch_k3_kl, and its mismatch_kl is k1. NeMo-RL's
 gen_kl_error follows its reference_policy_kl_type.

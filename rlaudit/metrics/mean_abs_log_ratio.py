@@ -1,6 +1,6 @@
 """Mean absolute log ratio: the figure most projects log, robust and comparable between them.
 
-Covered: the bulk of the difference, in nats per token. No exponential, so no token can own it.
+Covered: the bulk of the difference, in nats per token. Without an exponential no single token decides it.
 Not covered: its cause. It is never 0 between two engines; compare it with the noise of repeats before
 calling it large.
 Why not the maximum: a maximum grows with the number of tokens and cannot be compared.

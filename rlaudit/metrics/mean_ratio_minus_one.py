@@ -1,11 +1,11 @@
 """Mean importance ratio minus one: whether the rollout logprobs are the sampler's, not how close the two sides are.
 
 Covered: whether the rollout logprobs are those the tokens were drawn with. Then the mean of trainer/rollout is exactly
-1, however far apart the two are, unless the trainer gives mass to what they exclude. A mean that is not 1 shows other
-logprobs: those of another temperature, or of a renormalised top-p or top-k, whose kept mass is the mean. Not covered:
-how large a mismatch is. A mean of 1 rules nothing out: raw logprobs with a hidden top-p give it as well. Void on
-teacher-forced tokens, and on ratios that were clipped. Why not the mean log ratio: it is 0 only for equal
-distributions, so it mixes the distance of two engines with logprobs that are not the sampler's.
+1, however far apart the two are, unless the trainer gives mass to what they exclude. Another mean shows logprobs of
+another temperature, or of a cut distribution. After top-p or top-k it is the probability that the filter keeps.
+Not covered: how large a mismatch is. A mean of 1 rules nothing out, as raw logprobs with a hidden top-p give it as
+well. The test is void on teacher-forced tokens, and on ratios that were clipped. The mean log ratio is no substitute:
+it is 0 only for equal distributions, so it mixes the distance of two engines with logprobs that are not the sampler's.
 Source: change of measure. Theirs are the mean itself, 1 higher. PipelineRL averages sequence means, and clamps first if
 policy_loss is reinforce. TRL and verl log it after truncation, which voids the test.
 """

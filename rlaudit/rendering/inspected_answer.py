@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.audit.finding import ActionKind
+from rlaudit.counted import counted
 from rlaudit.layers import Layer
+from rlaudit.rendering.actions import ENGINE, ENVIRONMENT, to_set
 from rlaudit.rendering.outline import Block, Lines, Prose, Table
 from rlaudit.severity import Severity
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 READ = "read from files and from what each release decides; nothing was measured"
+NAME_IT = (
+    "Name the launcher or YAML of your training: rlaudit inspect FILE --from A --to B. "
+    "`rlaudit list frameworks` says what is read."
+)
 # The rule that names known defects which one missing fact leaves open.
 UNDECIDED = "advisory-undecided"
 SEVERITIES = tuple(reversed(Severity))
@@ -34,6 +40,9 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
     configs = report.get("configs", ())
     if inspected is None:
         return []
+    if not configs and not report["settings"]:
+        files = counted(inspected.files_read, "file")
+        return [Prose([f"No rollout config was found ({files} read). {NAME_IT}"])]
     unread: list[Block] = [Prose(_unread(inspected))] if any(file.wanted for file in inspected.unread) else []
     open_defects = (finding for finding in findings if finding.rule == UNDECIDED)
     lines = list(dict.fromkeys(f"{finding.message} See: {finding.look}" for finding in open_defects))
@@ -76,9 +85,8 @@ def _to_set(brought: "Sequence[Finding]") -> str:
     actions = (finding.action for finding in graver)
     frameworks = dict.fromkeys(action.of for action in actions if action and action.kind is ActionKind.FRAMEWORK)
     settings = _listed_settings(graver)
-    to_set = f"What to set: {settings}." if settings else ""
     needed = f"The move needs {_listed(list(frameworks))}." if frameworks else ""
-    return " ".join(filter(None, (to_set, needed)))
+    return " ".join(filter(None, (f"What to set: {settings}." if settings else "", needed)))
 
 
 def _standing(standing: "Sequence[Finding]", before: str | None) -> str:
@@ -92,26 +100,36 @@ def _standing(standing: "Sequence[Finding]", before: str | None) -> str:
 
 
 def _listed_settings(findings: "Sequence[Finding]") -> str:
-    """Return what the findings say to set, each once, the gravest first; "" for nothing."""
-    sets = [f"{name}={value}" for finding in findings for name, value in (finding.sets or {}).items()]
-    settings = list(dict.fromkeys(sets))
+    """Return what the findings say to set, each once, the gravest first, by what takes it; "" for nothing."""
+    settings = list(dict.fromkeys(entry for finding in findings for entry in to_set(finding)))
     left = len(settings) - MOST_SETTINGS
-    return (_listed(settings[:MOST_SETTINGS]) if settings else "") + (f" and {left} more" if left > 0 else "")
+    by_taker: dict[str, list[str]] = {}
+    for taker, setting in settings[:MOST_SETTINGS]:
+        by_taker.setdefault(taker, []).append(setting)
+    parts: list[str] = []
+    for taker, group in sorted(by_taker.items(), key=lambda entry: entry[0] in (ENVIRONMENT, ENGINE)):
+        listed = _listed(group)
+        apart = f"{taker[0].upper()}{taker[1:]}: {listed}" if parts else f"{listed} ({taker})"
+        parts.append(listed if not taker else apart if taker in (ENVIRONMENT, ENGINE) else f"{listed} ({taker})")
+    return ". ".join(parts) + (f". And {left} more" if left > 0 else "")
 
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:
     """Return `2 warnings (seed-changed, half-precision-head) and 1 note`: each rule once, the gravest first."""
-    graver = [finding for finding in findings if finding.severity != Severity.NOTE]
-    named = _named([finding.rule for finding in graver])
-    notes = _counted(finding.severity for finding in findings if finding.severity == Severity.NOTE)
-    parts = [f"{_counted(finding.severity for finding in graver)} ({named})" if graver else "", notes]
-    return " and ".join(filter(None, parts))
+    parts: list[str] = []
+    for severity in SEVERITIES:
+        rules = [finding.rule for finding in findings if finding.severity == severity]
+        named = f" ({_named(rules)})" if severity != Severity.NOTE else ""
+        parts += [f"{_counted([severity] * len(rules))}{named}"] if rules else []
+    return _listed(parts)
 
 
 def _named(rules: Sequence[str]) -> str:
     once = list(dict.fromkeys(rules))
-    left = len(once) - MOST_RULES
-    return ", ".join(once[:MOST_RULES]) + (f" and {left} more" if left > 0 else "")
+    # `and 1 more` takes as much room as the name.
+    shown = once if len(once) == MOST_RULES + 1 else once[:MOST_RULES]
+    left = len(once) - len(shown)
+    return ", ".join(shown) + (f" and {left} more" if left else "")
 
 
 def _layers(

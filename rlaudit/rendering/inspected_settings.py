@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MOVES = "Settings that move or do not arrive as written"
 RAN = "As written, and as vLLM ran it"
-OPEN, BY_RECORDING = "Open", ": each line says what would settle it, or record the run (rlaudit record)"
+OPEN, BY_RECORDING = "Open", " in this file: each line says why; rlaudit record shows it in a run"
 # Settings that one fact leaves open are named up to this number; if there are more they are counted.
 MOST_NAMES = 4
 # The longest value that is shown beside an open one; a longer one stands in the table that a page folds.
@@ -114,7 +114,7 @@ def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str
         which = f"{_names(rows)}{_side(config, rows)}"
         reasons = {value["unknown"] for row in rows for value in (row.effective_from, row.effective_to)
                    if _is_unknown(value)}  # fmt: skip
-        lines.append(f"{which}: {fact}" if fact in reasons else f"{fact}; it decides {which}")
+        lines.append(f"{which}: {fact}" if fact in reasons else f"{fact}; that decides {which}")
     return lines
 
 
@@ -145,7 +145,7 @@ def _side(config: "Config", rows: "Sequence[Setting]") -> str:
         return ""
     side, other = (new, old) if after == {True} else (old, new)
     value = shown(rows[0].effective_from if after == {True} else rows[0].effective_to)
-    known_value = f", {value} with {other}" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
+    known_value = f" ({value} with {other})" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
     return f" with vLLM {side}{known_value}"
 
 

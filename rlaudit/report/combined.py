@@ -53,7 +53,7 @@ def read_document(path: Path) -> FinishedDocument:
     if not (path.is_file() or (path.is_dir() and has_report(path))):
         if is_run(path):
             raise NotFinished(f"the run in {path} has not finished", "the ablate command that started it goes on there")
-        raise UsageError(f"there is no report at {path}", "write one with --output json:FILE")
+        raise UsageError(f"{path}: no such report", "expected a run of rlaudit ablate, or a file of --output json:FILE")
     document = read_report(file)
     if document["command"] not in COMMANDS:
         raise UsageError(f"{file} is of `rlaudit {document['command']}`", f"expected one of: {', '.join(COMMANDS)}")
@@ -186,7 +186,7 @@ def _next(worst: Judgement, source: FinishedDocument, sources: Sequence[Finished
         (config,) = inspected["configs"]
         before, after = config.versions["from"], config.versions["to"]
         command = ablation_of(config.path, None if before == after else before, after, [factor])
-    return f"{worst.next}; or let an intervention decide: {command}"
+    return f"{worst.next}; or test it: {command}"
 
 
 def _held_back(judged: Judgement, before: Judgement) -> Judgement:
@@ -238,7 +238,7 @@ def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) ->
     if not commands & set(MEASURED):
         lines.append("nothing was measured: settings predict, they show nothing of the inference path")
     elif "ablate" not in commands:
-        lines.append("no ablation is among these reports: causes are named by signature, and not by taking them away")
+        lines.append("no ablation is among these reports, so causes are named by their signature only")
     migrations = _migrations(sources)
     if len(migrations) > 1:
         releases = ", ".join(sorted(f"{before} to {after}" for before, after in migrations))

@@ -5,9 +5,10 @@ What changed
     executor supports it (0.18.1 vllm/config/vllm.py:713-773). V0 had nothing like it.
 
 Why it matters
-    The next step is scheduled before the tokens of the last one are known. Preemption, pausing and weight updates
-    then meet a step in flight: several releases lost or repeated tokens there (vllm#42043, #38624, #47900, #49620).
-    PipelineRL turned it off to get its V0 curves back.
+    The next step is scheduled before the tokens of the last one are known. Preemption, pauses and weight updates then
+    happen while a step runs, and several releases lost or repeated tokens (vllm#42043, #38624, #47900,
+    #49620).
+    PipelineRL turned async scheduling off to get its V0 curves back.
 
 Example
     Reported:
@@ -23,8 +24,8 @@ Safe to ignore when
     no weights change while requests run, and nothing is preempted or paused.
 
 How to confirm
-    `rlaudit ablate CONFIG --from A --to B --factor async-scheduling` on a GPU; a CPU turns it off. Recipe `v0-to-v1`
-    has the factor, too.
+    `rlaudit ablate CONFIG --from A --to B --factor async-scheduling` on a GPU, as it is off on a CPU. Recipe `v0-to-v1`
+    tries this factor, too.
 """
 
 from collections.abc import Iterator
@@ -48,10 +49,10 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _finding(audit: Audit) -> Finding:
-    was = "off with" if audit.before.exists(SETTING) else "not in"
+    was = "off with" if audit.before.exists(SETTING) else "missing in"
     message = (
-        f"Nothing sets {SETTING}. It is {was} {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
-        "Set it to false to keep what runs today."
+        f"Nothing sets {SETTING}, which is {was} {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
+        "Turn it off to keep what runs today."
     )
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)
     # A plain server without a trainer's facts may not serve rollouts at all.

@@ -38,6 +38,7 @@ from rlaudit.audit.moved_default import moved_default
 from rlaudit.audit.rule import Rule
 from rlaudit.audit.trial import Trial
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.counted import counted
 from rlaudit.layers import Layer
 from rlaudit.rules import known_rules
 from rlaudit.severity import Severity
@@ -70,8 +71,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     listed = ", ".join(f"{name} {_spell(before)} -> {_spell(after)}" for name, (before, after) in moved.items())
     message = (
-        f"Nothing here sets these, and vLLM's defaults moved from {audit.before.version} to {audit.after.version}: "
-        f"{listed}."
+        f"Nothing here sets {counted(len(moved), 'argument')} whose default changed from vLLM {audit.before.version} "
+        f"to {audit.after.version}: {listed}."
     )
     place = audit.place("")
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=CONFIRM, place=place)

@@ -43,7 +43,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     off = audit.config.facts.importance_sampling_correction is False
     message = "This config logs no mismatch between rollout and trainer"
     message += " (the importance-sampling correction is off)" if off else ""
-    message += ": what this migration does to logprobs would not show." if audit.migrates else ": it stays unknown."
+    message += (
+        ", so it will not show what this migration does to logprobs." if audit.migrates else ": it stays unknown."
+    )
     severity = Severity.WARNING if audit.migrates else Severity.NOTE
     yield RULE.finding(audit, severity, "logs_mismatch", message, confirm=Trial(recipe="quick"))
 

@@ -40,11 +40,11 @@ from rlaudit.unknown import Unknown
 MODE, SETTING = "cudagraph_mode", "compilation_config"
 CONFIRM = Trial(("cudagraphs", "compile"))
 WORDS = {
-    "V0 decode": "captures whole decode steps and compiles nothing",
-    "NONE": "captures nothing",
-    "PIECEWISE": "compiles and captures piecewise",
-    "FULL": "compiles and captures whole steps",
-    "FULL_AND_PIECEWISE": "compiles and captures whole decode steps, the rest piecewise",
+    "V0 decode": "runs one CUDA graph per decode step and compiles nothing",
+    "NONE": "runs no CUDA graph",
+    "PIECEWISE": "runs a CUDA graph per piece of the model",
+    "FULL": "runs one CUDA graph per step",
+    "FULL_AND_PIECEWISE": "runs one CUDA graph per decode step, and pieces for prefill",
 }
 
 
@@ -54,8 +54,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not audit.migrates or isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
         return
     message = (
-        f"CUDA graphs: {engine_of(audit.before)} {_words(before)}, {engine_of(audit.after)} {_words(after)}. "
-        "Rounding moves with it."
+        f"{engine_of(audit.before)} {_words(before)}; {engine_of(audit.after)} {_words(after)}. "
+        "Rounding changes with it."
     )
     yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 

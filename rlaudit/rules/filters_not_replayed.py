@@ -5,8 +5,8 @@ What changed
     the filter keeps. Raw logprobs are not, but the tokens are drawn from the filtered distribution all the same.
 
 Why it matters
-    With processed logprobs the mean importance ratio is the kept mass instead of 1: a bias on every token. TRL's
-    pull request 7269 has 0.896 at a kept mass of 0.895. With raw logprobs no metric shows anything, and the tokens
+    With processed logprobs the mean importance ratio is below 1: it is the probability that the filter keeps. TRL's
+    pull request 7269 has 0.896 where the filter keeps 0.895. With raw logprobs no metric shows anything, and the tokens
     are still off-policy: only a test of the tokens themselves reveals it. The trainer must apply the same filter,
     or none may be set.
 
@@ -26,7 +26,7 @@ Safe to ignore when
     The filter keeps practically everything (top_p=0.999 of a peaked distribution), or the trainer applies it.
 
 How to confirm
-    `rlaudit ablate quick` with your sampling parameters: the report names the kept mass. vLLM 0.28.0 and later
+    `rlaudit ablate quick` with your sampling parameters: the report names what the filter keeps. vLLM 0.28.0 and later
     return the kept set with `return_sampling_mask`.
 """
 
@@ -49,7 +49,9 @@ from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
-CONFIRM = Trial(("logprobs-mode",), look="the semantic layer names the kept mass")
+CONFIRM = Trial(
+    ("logprobs-mode",), look="expect a mean ratio below 1 and the cause filters-not-replayed in the semantic layer"
+)
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -78,7 +80,7 @@ def _consequence(audit: Audit) -> str:
     if returned is Returned.PROCESSED:
         ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
         whose = f"{engine_of(audit.after)} returns logprobs of the cut distribution, the trainer of the whole"
-        return f"{whose}, so the {ratio} is below 1 (the kept mass)"
+        return f"{whose}, so the {ratio} is below 1"
     whole = f"{engine_of(audit.after)} returns logprobs of the whole softmax, so the tokens are off-policy unseen"
     return f"{whole}; processed ones would not fix that, and move every ratio" if _needs_raw(audit) else whole
 
@@ -89,7 +91,7 @@ def _way_out(cut: Iterable[str]) -> str:
 
 
 def _needs_raw(audit: Audit) -> bool:
-    """Return whether the trainer computes raw logprobs: processed ones would only add the kept mass."""
+    """Return whether the trainer computes raw logprobs: processed ones would only add a bias."""
     plain = audit.config.facts.divides_by_temperature is False or temperature(audit.after) == 1
     unsure = audit.config.facts.uses_rollout_logprobs is not None and in_the_loss(audit.config)
     return plain and unsure and audit.config.facts.replays_filters is False

@@ -62,12 +62,12 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif before is None or meet:
         return
     else:
-        pinned = before.newest is not None and before.newest.is_devrelease
-        today = before.oldest if pinned else f"a release before {before.newest}"
         name = audit.config.framework.replace("_", "-")
+        pinned = before.newest is not None and before.newest.is_devrelease
+        today = f"{name} {before.oldest}" if pinned else f"{name} before {before.newest}"
         message = (
-            f"{name} has to move with vLLM: {today} runs with vLLM {audit.before.version} ({before.until}), "
-            f"{after.oldest} or later with {audit.after.version} ({after.because}). Read what {name} changes."
+            f"vLLM {audit.before.version} goes with {today}, vLLM {audit.after.version} with {after.oldest} or later. "
+            f"Upgrade both, and read the changelog of {name}. Source: {after.because}."
         )
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."

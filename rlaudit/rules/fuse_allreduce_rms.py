@@ -53,13 +53,16 @@ def check(audit: Audit) -> Iterator[Finding]:
         installed = " where FlashInfer is installed"
     message = (
         f"With {ranks} tensor-parallel ranks on {machine.gpu}, vLLM {audit.after.version} fuses all-reduce and "
-        f"RMSNorm{installed}; {audit.before.version} does not. Set pass_config.{PASS} to false to keep what runs today."
+        f"RMSNorm ({PASS}){installed}; {audit.before.version} does not. "
+        f"Set {SETTING}.pass_config.{PASS} to false to keep what runs today."
     )
     fix = None
     if written is None or written.value is None:
         off = {"pass_config": {PASS: False}}
         fix = audit.fix("Keep all-reduce and RMSNorm apart, as before", safe=True, compilation_config=off)
-    confirm = Trial(("enforce-eager",), look=f"on {ranks} GPUs; enforce-eager runs without the pass")
+    confirm = Trial(
+        ("enforce-eager",), look=f"it needs {ranks} GPUs; with enforce-eager the fusion is off, so compare both arms"
+    )
     decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
     by = ("tensor_parallel_size",)
     sets = {f"{SETTING}.pass_config.{PASS}": False}

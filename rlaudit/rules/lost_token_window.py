@@ -42,7 +42,9 @@ from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 
 SETTING = "async_scheduling"
-CONFIRM = Trial(recipe="weight-update", look="in a copy of the recipe, async_scheduling: [on, off]")
+CONFIRM = Trial(
+    recipe="weight-update", look="write async_scheduling: [on, off] into a copy of the recipe, and run that"
+)
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import SECOND_RUNNER
 
 RUNNER, VARIABLE = "model_runner", "VLLM_USE_V2_MODEL_RUNNER"
-CONFIRM = Trial(look="on a GPU")
+CONFIRM = Trial(look="it needs a GPU")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -61,7 +61,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
     else:
         because = audit.after.engine(RUNNER).note
-        message = f"{which}. Sampling and batch building change {between}: {because}. {advice}."
+        message = f"{which}. Sampling and batch building change {between}, as {because}. {advice}."
         yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=CONFIRM, sets={VARIABLE: "0"})
 
 

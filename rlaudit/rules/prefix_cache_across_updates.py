@@ -5,13 +5,13 @@ What changed
     and `collective_rpc` leave that to the caller in every release (vllm#46125). `pause_generation(clear_cache=True)`
     and `reset_prefix_cache()` clear it; a cache salt that changes with the policy version makes old blocks unreachable.
     `pause_generation(mode="keep", clear_cache=False)` (0.16.0 on) freezes running requests. They resume on keys and
-    values of the old weights, as with in-flight updates on V0. With prefix caching the blocks are also handed to
-    requests that start after the update (0.18.1 vllm/v1/engine/core.py:599-640).
+    values of the old weights, as with in-flight updates on V0. With prefix caching, requests that start after the
+    update also get the old blocks (0.18.1 vllm/v1/engine/core.py:599-640).
 
 Why it matters
     The engine samples from a mixture of two policies that the trainer cannot recompute. The mismatch grows with the
-    number of updates that a cached prefix outlives (NeMo-RL#4018 saw up to 17). The current policy never again computes
-    a system prompt that every request shares.
+    number of updates that a cached prefix outlives (NeMo-RL#4018 saw up to 17). A system prompt that
+    every request shares is never computed again with the current policy.
 
 Example
     Reported:
@@ -24,10 +24,10 @@ Example
         engine: {enable_prefix_caching: false}
 
 Safe to ignore when
-    stale prefixes are wanted and corrected for, as an off-policy term of the objective.
+    you want stale prefixes, and the objective corrects for them as off-policy.
 
 How to confirm
-    `rlaudit ablate weight-update`: it measures how far tokens that are served from the cache are from the new weights.
+    `rlaudit ablate weight-update` measures how far tokens after a cached prefix are from the new weights.
 """
 
 from collections.abc import Iterator

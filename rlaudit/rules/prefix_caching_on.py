@@ -54,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _finding(audit: Audit) -> Finding:
     message = (
         f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
-        "Set it to false to keep what runs today"
+        "Turn it off to keep what runs today"
     )
     if cleaned(audit) is True:
         message += "; weight updates clean the cache here, so the prompts' rounding is what remains"

@@ -55,11 +55,11 @@ def check(audit: Audit) -> Iterator[Finding]:
     at = f"a temperature that this file does not say ({heat.reason})" if isinstance(heat, Unknown) else f"T={heat:g}"
     message = f"{engine_of(side)} returns logprobs at {at}, and the trainer does not divide its logits by it."
     if side.is_v1 is False:
-        remedy = "Divide by it in the trainer; V0 has no raw logprobs."
+        remedy = "Divide by the temperature in the trainer; V0 has no raw logprobs."
         yield RULE.finding(audit, Severity.WARNING, "logprobs_mode", f"{message} {remedy}")
         return
     fix = audit.fix("return raw logprobs", safe=False, logprobs_mode="raw_logprobs")
-    remedy = "Divide by it in the trainer, or set logprobs_mode=raw_logprobs."
+    remedy = "Divide by the temperature in the trainer, or set logprobs_mode=raw_logprobs."
     confirm = Trial(("logprobs-mode",))
     yield RULE.finding(audit, Severity.WARNING, "logprobs_mode", f"{message} {remedy}", fix, confirm)
 

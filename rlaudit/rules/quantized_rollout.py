@@ -58,7 +58,13 @@ def check(audit: Audit) -> Iterator[Finding]:
         else:
             severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
             message += " Expect a mismatch that only a correction in the objective can answer."
-        yield RULE.finding(audit, severity, setting, message, confirm=Trial(look="again without it in the config"))
+        yield RULE.finding(
+            audit,
+            severity,
+            setting,
+            message,
+            confirm=Trial(look="run it again without this setting, and compare the two"),
+        )
 
 
 def _quantized(side: Side) -> Iterator[tuple[str, str]]:

@@ -1,17 +1,17 @@
 """The engine returns logprobs before temperature, and the trainer computes them after it.
 
 What changed
-    V0 computed the returned logprobs after penalties, temperature and filters. V1 computes them before all of these:
-    always before 0.10.0, and by default (`logprobs_mode=raw_logprobs`) since. 0.10.2 is the first release in which
-    `processed_logprobs` means what V0 returned.
+    V0 computed the returned logprobs after penalties, temperature and filters. V1 computes them before all of these.
+    Before 0.10.0 V1 has no other mode; since then this one is the default (`logprobs_mode=raw_logprobs`). 0.10.2 is the
+    first release in which `processed_logprobs` means what V0 returned.
     Source: vllm/v1/sample/sampler.py (0.8.5:28, 0.10.2:143), vLLM pull requests 21398 and 22387.
 
 Why it matters
     A trainer that divides its logits by the sampling temperature compares log p at T with log p at 1. Importance
     ratios leave 1 on the first step, and clip rates and KL rise. The loss then weighs tokens by how uncertain the
     model was, not by how far the policy moved. Measured with SmolLM2 at T=0.7: mean ratio 1.16, k3 0.056 nats.
-    A trainer that does not divide needs raw logprobs (rule processed-for-a-plain-trainer). At temperature 1, without
-    filters and penalties, raw and processed logprobs are the same; then this is only a note.
+    A trainer that does not divide its logits needs raw logprobs (rule processed-for-a-plain-trainer). At temperature 1,
+    without filters and penalties, raw and processed logprobs are the same; then this is only a note.
 
 Example
     Reported:
@@ -58,7 +58,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.measured import measured
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 
-CONFIRM = Trial(("logprobs-mode",), look="processed logprobs alone bring the mean ratio to 1")
+CONFIRM = Trial(("logprobs-mode",), look="expect a mean ratio of 1 with processed logprobs, and another one without")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if divides is False:
         return None
     if isinstance(heat, Unknown):
-        open_question = f"Whether that is what the trainer computes is open: {heat.reason}."
+        open_question = f"It is not known whether the trainer computes the same: {heat.reason}."
     elif heat != 1:
         open_question = f"A trainer that divides its logits by the temperature of {heat:g} computes other logprobs."
     elif cut or penalties(audit.after):
@@ -131,11 +131,11 @@ def _measured_shift(audit: Audit) -> str:
     version, platform = audit.after.version, audit.after.machine.platform
     shift = _shift(version, platform) if platform != "cpu" else None
     if shift is not None:
-        return f". Raw ones of {version}, measured {shift}"
+        return f". Raw logprobs of {version}, measured {shift}"
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
     shift = _shift(version, "cpu") if audit.after.value("model_runner") == "V1" else None
-    same = "" if platform == "cpu" else " (the sampler is that of CUDA, vllm/v1/sample/sampler.py)"
-    return "" if shift is None else f". Raw ones of {version}, measured with its CPU build{same} {shift}"
+    same = "" if platform == "cpu" else ", whose sampler is that of CUDA,"
+    return "" if shift is None else f". Raw logprobs of {version}, measured with its CPU build{same} {shift}"
 
 
 def _shift(version: Version, platform: str) -> str | None:

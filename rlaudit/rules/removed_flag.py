@@ -60,11 +60,13 @@ def check(audit: Audit) -> Iterator[Finding]:
             severity = Severity.WARNING if kept else Severity.ERROR
             yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, removal, setting))
         elif first is not None and first[0] > version:
-            message = f"vLLM {version} has no {name}: it came with {first[0]}. Leave it out, or move to that release."
+            message = (
+                f"vLLM {version} has no {name}, which came with {first[0]}. Leave it out, or move to that release."
+            )
             yield RULE.finding(audit, Severity.ERROR, name, message)
         elif _accepts(audit.before.catalogue, name):
             message = (
-                f"vLLM {version} has no {name}, which {audit.before.version} has: the engine does not start with it."
+                f"vLLM {version} has no {name}, while {audit.before.version} has it. The engine does not start with it."
             )
             yield RULE.finding(audit, Severity.ERROR, name, message)
         else:
@@ -76,8 +78,8 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _of_the_framework(audit: Audit, setting: Setting) -> Finding:
     name, version = setting.name, audit.after.version
     message = (
-        f"vLLM {version} has no {name}, and {audit.config.framework} passes it on ({setting.note}): the engine does "
-        "not start. Move the framework with vLLM, or take the line out of it."
+        f"vLLM {version} has no {name}, and {audit.config.framework} passes it on ({setting.note}). The engine "
+        "does not start. Move the framework with vLLM, or take the line out of it."
     )
     severity = Severity.WARNING if audit.config.offline and name in DROPPED_BY_LLM else Severity.ERROR
     return RULE.finding(audit, severity, name, message)
@@ -116,13 +118,13 @@ def _fix(audit: Audit, removal: Removed, setting: Setting) -> Fix | None:
     name = setting.name
     if removal.replacement is None:
         why = _why_it_changes_nothing(audit, removal, setting)
-        return audit.fix(f"Take {name} away{why}", bool(why), **{name: None})
+        return audit.fix(f"Remove {name}{why}", bool(why), **{name: None})
     if not setting.known or removal.replacement[0] in audit.config.engine:
         return None
     new, translate = removal.replacement
     declared = audit.after.catalogue.engine.get(new)
     if declared is not None and declared.default is not None and declared.default == translate(setting.value):
-        return audit.fix(f"Take {name} away: {new} is {declared.default} by default", True, **{name: None})
+        return audit.fix(f"Remove {name}: {new} is {declared.default} by default", True, **{name: None})
     return audit.fix(f"Write {new} instead of {name}", True, **{name: None, new: translate(setting.value)})
 
 

@@ -43,7 +43,7 @@ from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import DRAFTED_WITH_LOGPROBS
 
 SETTING = "speculative_config"
-CONFIRM = Trial(look="again without speculative_config in the config")
+CONFIRM = Trial(look="run it again without speculative_config, and compare the two")
 
 
 def check(audit: Audit) -> Iterator[Finding]:

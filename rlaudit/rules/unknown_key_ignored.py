@@ -42,10 +42,10 @@ from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 
 HOW = {
-    Loss.UNKNOWN_KEY: "is no key that reaches the engine",
+    Loss.UNKNOWN_KEY: "is not a key that reaches the engine",
     Loss.REFUSED: "stops the start",
     Loss.NOT_PASSED: "is not passed on to the engine",
-    Loss.OVERRULED: "is overruled",
+    Loss.OVERRULED: "is replaced by the framework",
 }
 CONFIRM = '"non-default args" in the engine\'s start-up log'
 
@@ -75,9 +75,9 @@ def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 
         return Severity.WARNING, ""
     runs = audit.after.value(lost.name)
     if isinstance(runs, Unknown):
-        return Severity.NOTE, f"; what runs instead is open: {runs.reason}"
+        return Severity.NOTE, f"; what runs instead is not known, as {runs.reason}"
     if runs == lost.written:
-        return Severity.NOTE, "; the same value runs all the same"
+        return Severity.NOTE, "; the engine runs with the same value anyway"
     # A framework overrules on purpose; a key that reaches nothing is a mistake.
     severity = Severity.NOTE if lost.loss is Loss.OVERRULED else Severity.WARNING
     return severity, f"; vLLM {audit.after.version} runs with {runs}"

@@ -38,6 +38,7 @@ from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.place import one_key
 from rlaudit.settings.rollout_config import Loss, Lost
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
@@ -62,11 +63,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
-                f"What vLLM {audit.after.version} runs with is open. Write it in a form that reaches the engine.",
+                f"What vLLM {audit.after.version} runs with is open.{_way_out(audit, lost)}",
             )
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
-            effect = f"vLLM {audit.after.version} runs with true. Write it in a form that reaches the engine."
+            effect = f"vLLM {audit.after.version} runs with true.{_way_out(audit, lost)}"
             if _is_so_already(audit, lost):
                 severity = Severity.WARNING if lost.place.path != audit.config.path else severity
         else:
@@ -74,6 +75,13 @@ def check(audit: Audit) -> Iterator[Finding]:
             effect = f"vLLM {audit.after.version} runs with {runs} by itself, so nothing is lost yet."
         message = f"{loss}. {effect}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
+
+
+def _way_out(audit: Audit, lost: Lost) -> str:
+    """Return what to write instead, as the file of the framework spells it."""
+    edits = audit.config.write(lost.name, False) or ()
+    forms = [one_key(edit.replacement) for edit in edits if edit.start == edit.end and edit.replacement.strip()]
+    return f" Write {forms[0]} instead." if forms else ""
 
 
 def _is_so_already(audit: Audit, lost: Lost) -> bool:

@@ -29,3 +29,9 @@ class Edit:
     start: int
     end: int
     replacement: str
+
+
+def one_key(inserted: str) -> str:
+    """Return an inserted setting in one line: a value below several keys by its dotted key."""
+    *above, last = filter(None, (line.strip(" \\,") for line in inserted.splitlines()))
+    return "".join(f"{key.removesuffix(':')}." for key in above) + last

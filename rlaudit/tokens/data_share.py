@@ -46,10 +46,12 @@ class DataShare:
     def __str__(self) -> str:
         sequences, tokens = self.sequences + self.sequences_left_out, self.tokens + self.tokens_left_out
         used = f"{self.sequences} of {sequences} sequences and {self.tokens} of {tokens} tokens"
+        if not self.left_out:
+            used = f"all {sequences} sequences and {tokens} tokens"
         unread = "; the rest of a file could not be read" if self.unread else ""
         sample = ""
         if self.sample_of is not None:
             missable = f"what is wrong in fewer than {100 * self.missable:.1f} % of them may be in none of these"
             sample = f", a sample of {self.sample_of} sequences: {missable}"
-        others = "; the others could not be compared" if self.left_out else ""
-        return f"{used} ({100 * (1 - self.left_out):.1f} %){others}{unread}{sample}"
+        others = f" ({100 * (1 - self.left_out):.1f} %); the others could not be compared" if self.left_out else ""
+        return f"{used}{others}{unread}{sample}"

@@ -224,10 +224,10 @@ def _unknown(path: Path, of_trainer: bool) -> UsageError:
         return UsageError(
             f"{path} is an archive, and what is packed in it is not read", "unpack it and give the folder"
         )
-    formats = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
+    formats = "".join(f"\n    {export.title}: {export.files}" for export in all_exports().values())
     return UsageError(
         f"{path} is no token table that rlaudit knows{_content(path, of_trainer)}",
-        f"{_renaming(path, of_trainer)}there are: {formats}",
+        f"{_renaming(path, of_trainer)}what is read:{formats}",
     )
 
 
@@ -271,12 +271,12 @@ def check_readable(path: Path) -> None:
     """Raise UsageError for a path that does not exist or cannot be looked at, and for a special file."""
     if is_remote(path):
         if not exists(path):
-            raise UsageError(f"there is no {path}", "is the bucket right, and the name within it?")
+            raise UsageError(f"{path}: no such file", "is the bucket right, and the name within it?")
         return
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no {path}") from error
+        raise UsageError(f"{path}: no such file", "expected a log of rollouts, or a folder of them") from error
     except (OSError, ValueError, RuntimeError) as error:
         # A name too long for the file system, one with a NUL, a circle of links, a folder that is not ours.
         raise UsageError(f"{path} cannot be looked at: {error}", "give a file or a folder") from error

@@ -151,11 +151,11 @@ def _fields(rows: Mapping[str, list[Any]], files: list[str]) -> dict[str, Declar
 def _default(stored: dict[str, Any]) -> tuple[Any, str]:
     match stored:
         case {"object": str(config)}:
-            return Unknown(f"a {config} with the release's own defaults"), config
+            return Unknown(f"nothing sets it, so the release fills in a {config} when it starts"), config
         case {"expression": str(text)}:
             return Unknown(f"decided when vLLM is imported: {text}"), ""
         case {"required": True}:
-            return Unknown("there is no default"), ""
+            return Unknown("it has no default: set it"), ""
     return stored, ""
 
 

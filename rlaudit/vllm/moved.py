@@ -221,6 +221,6 @@ def _default(catalogue: Catalogue, part: Part, name: str) -> Any:
 def text_of(value: Any) -> str:
     """Return a value as a line shows it, cut if it is long."""
     if isinstance(value, Unknown):
-        return f"unknown ({value.reason})"
-    text = "nothing" if value is None else str(value)
+        return f"unknown, as {value.reason}"
+    text = "not set" if value is None else str(value)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

@@ -54,13 +54,13 @@ def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - on
     if kind == "engine" and flag is not None and flag[1] >= version:
         return "EngineArgs(...) raises TypeError; the command line still takes the flag, and warns"
     if kind in ("engine", "flag"):
-        return "the engine does not start: the command line rejects the flag, and EngineArgs(...) the argument"
+        return "the engine does not start, as command line and EngineArgs(...) reject it"
     if kind == "sampling":
         return "SamplingParams(...) raises TypeError; the server ignores the field of a request"
     if kind == "nested" and version < UNKNOWN_KEY_IS_REFUSED:
-        return "it is ignored in silence: unknown keys of a config object are refused from 0.13.0 on"
+        return "it is ignored in silence; from 0.13.0 on, unknown keys of a config object are refused"
     if kind == "nested":
-        return "the engine does not start: unknown keys of a config object are refused"
+        return "the engine does not start, as it refuses unknown keys of a config object"
     if kind == "method":
         return "AttributeError when it is called"
     if version >= UNKNOWN_VARIABLE_IS_LOGGED:

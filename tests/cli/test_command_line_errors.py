@@ -121,7 +121,7 @@ def test_reports_that_cannot_be_written_are_refused_before_anything_is_run(
     [
         (["ablate"], "missing argument 'RECIPE' see: rlaudit ablate --help"),
         (["ablate", "quick", "--samples", "0"], "invalid value for '--samples'"),
-        (["ablate", "quick", "--no"], "no such option"),
+        (["ablate", "quick", "--no"], "there is no option --no"),
         (["inspekt"], "there is no command 'inspekt' did you mean inspect?"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_command_line_that_typer_refuses_is_said_as_any_other(
 
 
 def test_a_report_of_what_is_no_run_is_a_usage_error(laboratory: Laboratory) -> None:
-    assert_usage_error(laboratory, "report", str(laboratory.folder / "nothing"), says="no run at")
+    assert_usage_error(laboratory, "report", str(laboratory.folder / "nothing"), says="no such run")
     other = laboratory.folder / "other.json"
     other.write_text('{"schema": "something-else/1"}')
     assert_usage_error(laboratory, "report", str(other), says="is not a report of rlaudit")

@@ -21,7 +21,7 @@ def test_what_a_release_brought_and_fixed_is_named(capsys: pytest.CaptureFixture
     page = capsys.readouterr().out
     mended, brought = (
         page.split(f"\n\n{title}")[1].split("\n\n")[0]
-        for title in ("Defects that 0.25.1 had and", "Defects that 0.25.1 had not")
+        for title in ("Fixed defects of 0.25.1", "New defects since 0.25.1")
     )
     assert "head-dtype-ignored" in mended and "rounded-processed-logprobs" in brought
 
@@ -41,8 +41,8 @@ def test_what_was_measured_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> 
     page = release_page("0.26.0")
     assert page is not None
     assert page.endswith(
-        "Measured on 2026-11-26 with the CPU build of a third party (cpu, a processor)\n"
-        "  plain, candidate: logprobs: raw\n  plain, candidate: k3: 0.07 [0.06, 0.08]"
+        "Measured on 2026-11-26 with the CPU build of a third party (cpu, a processor): block, engine, figures\n"
+        "  plain, candidate: logprobs = raw; k3 = 0.07 [0.06, 0.08]"
     )
 
 

@@ -60,7 +60,7 @@ def test_a_project_that_pins_vllm_is_inspected_where_it_is_and_a_file_is_of_the_
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "nothing to inspect was named"),
+        ([], "no config was named"),
         (["x.yaml", "--form", "1"], "unrecognized arguments: --form"),
         (["x.yaml", "--fail-on", "bad"], "invalid choice: 'bad'"),
         (["x.yaml", "--fix=all"], "invalid choice: 'all'"),

@@ -116,7 +116,7 @@ def test_a_missing_field_is_named(finished: Path, capsys: pytest.CaptureFixture[
 
 def test_a_place_without_a_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", str(tmp_path / "nowhere")]) == 2
-    assert "no run at" in capsys.readouterr().err
+    assert "no such run" in capsys.readouterr().err
 
 
 def test_names_of_a_hostile_run_reach_neither_the_terminal_nor_the_page(

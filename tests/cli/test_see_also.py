@@ -36,7 +36,7 @@ def test_the_names_of_files_are_the_names_of_what_they_offer() -> None:
         ("raw-logprobs", "causes", "filters-not-replayed"),
         ("raw-logprobs", "tests", "token-tests"),
         ("raw-logprobs", "metrics", "mean_ratio_minus_one"),
-        ("raw-logprobs", "versions", "0.10.2"),
+        ("raw-logprobs", "releases", "0.10.2"),
         ("prefix-caching", "rules", "prefix-caching-on"),
         ("prefix-caching", "causes", "stale-prefix-kv"),
         ("head-dtype-ignored", "factors", "fp32-head"),

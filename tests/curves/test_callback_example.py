@@ -30,4 +30,4 @@ def test_training_is_stopped_where_that_is_asked_for(callback: type, stop: bool,
         gate.on_log(None, SimpleNamespace(global_step=step), control, logs={"kl": 0.001 if step < 5 else 0.1})
         gate.on_log(None, SimpleNamespace(global_step=step), control, logs={"loss": 1.0})
     assert control.should_training_stop is stop
-    assert "steps from 5 on are beyond it" in capsys.readouterr().out
+    assert "from step 5 on" in capsys.readouterr().out

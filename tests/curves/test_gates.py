@@ -75,7 +75,7 @@ def test_a_report_of_gates_is_of_curves_rendered_again_and_no_part_of_a_diagnosi
     file.write_text(json.dumps(document))
     capsys.readouterr()
     assert document["command"] == "curves" and run(["report", str(file)]) == 1
-    assert "1 of 1 gates raised" in capsys.readouterr().out
+    assert "1 of 1 gate violated" in capsys.readouterr().out
     assert run(["diagnose", str(file)]) == 2
     assert "gates" in capsys.readouterr().err
 

@@ -223,7 +223,7 @@ def test_what_is_no_log_is_said_to_be_none(tmp_path: Path) -> None:
         run_at(tmp_path / "x.bin")
     with pytest.raises(NotFinished, match="no log found"):
         run_at(tmp_path)
-    with pytest.raises(UsageError, match="no file or folder"):
+    with pytest.raises(UsageError, match="no such file"):
         run_at(tmp_path / "absent")
 
 

@@ -40,7 +40,7 @@ def test_missing_ends_explain_a_little_and_not_a_lower_temperature(seed, sharper
     found = compared(without_ends(whole))
     assert (found.verdicts[0] is Verdict.MISMATCH) is sharper
     assert (Broken.WITHOUT_ENDS in found.evidence.siblings.broken) is not sharper
-    assert any("end of sequence" in line for line in found.not_seen)
+    assert any("no end token with a logprob" in line for line in found.not_seen)
 
 
 @pytest.mark.parametrize("sharper", [False, True])

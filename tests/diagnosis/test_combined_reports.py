@@ -163,7 +163,7 @@ def test_the_arm_that_fails_first_decides_and_the_others_are_named():
 
 
 def test_a_run_that_has_not_ended_and_what_is_no_report_are_told_apart(tmp_path):
-    with pytest.raises(UsageError, match="there is no report"):
+    with pytest.raises(UsageError, match="no such report"):
         read_document(tmp_path)
     (tmp_path / "plan.json").write_text("{}")
     with pytest.raises(NotFinished, match="has not finished"):

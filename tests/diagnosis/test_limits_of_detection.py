@@ -68,8 +68,8 @@ def test_limits_are_said_in_units_of_the_reader():
     )
     assert said == (
         "A mean ratio off by more than 1.3 %, a temperature off by more than 4.2 % or a shift in more than 0.4 % of "
-        "sequences would have shown. So would a top-p that cuts more than 3 % of the mass. Tokens "
-        "that were drawn rule out a top-p below 0.919 or a top-k below 20"
+        "sequences would have shown. A top-p that cuts more than 3 % of the probability would have shown, too. The "
+        "tokens that were drawn rule out a top-p below 0.919 or a top-k below 20"
     )
     assert would_have_shown(Limits()) == ""
     needed = too_little(Limits(mean_ratio=0.04, inverse_temperature=0.6, shifted=0.2), prompts=20, sequences=40)

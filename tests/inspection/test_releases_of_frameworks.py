@@ -44,7 +44,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_what_hangs_on_the_release_of_a_framework_is_one_line(project: Project) -> None:
     text = project.inspected("train.py", TRL, "--from", "0.10.2", "--to", "0.18.1")
     (line,) = (line for line in text.splitlines() if "TRL's release is not known" in line)
-    assert line.startswith("  - TRL's release is not known: pin it, or --framework trl==X; it decides ")
+    assert line.startswith("  - TRL's release is not known: pin it, or --framework trl==X; that decides ")
     assert line.endswith(" settings")
     assert "it depends on whether TRL" not in text
 
@@ -53,7 +53,7 @@ def test_the_release_that_takes_the_place_of_a_pin_is_what_is_not_known(project:
     script = "swift rlhf --rlhf_type grpo --model m --use_vllm true --vllm_mode colocate\n"
     text = project.inspected("run.sh", script, "--from", "0.8.5", "--to", "0.18.1", pins="ms-swift==3.5.2\n")
     place = "ms-swift release in place of 3.5.2 (requirements.txt:1)"
-    assert f"the {place} is not known: --framework ms-swift==X; it decides " in text
+    assert f"the {place} is not known: --framework ms-swift==X; that decides " in text
     assert "release is not known" not in text
 
 
@@ -91,7 +91,7 @@ def test_a_release_that_the_user_runs_with_a_vllm_beats_what_the_vllm_suggests(
 ) -> None:
     report = json.loads(project.inspected("run.sh", VERL, *words, "--to", "0.18.1", "--output", "json", pins=pins))
     (message,) = [one["message"] for one in report["findings"] if one["rule"] == "framework-moves-too"]
-    assert message.startswith("verl has to move with vLLM: 0.4.1 runs with vLLM 0.9.1 (")
+    assert message.startswith("vLLM 0.9.1 goes with verl 0.4.1, ")
     assert not any("which does not run with vLLM 0.9.1" in said for said in report["configs"][0]["not_seen"])
 
 
@@ -111,9 +111,7 @@ def test_a_pin_that_is_not_taken_today_is_said_with_what_is_taken(project: Proje
 
 def test_a_pinned_release_is_named_as_it_is_where_the_framework_has_to_move(project: Project) -> None:
     words = ("--from", "0.11.1", "--to", "0.22.0", "--select", "framework-moves-too", "--output", "concise")
-    assert "verl has to move with vLLM: 0.7.0 runs with vLLM 0.11.1" in project.inspected(
-        "run.sh", VERL, *words, pins="verl==0.7.0\n"
-    )
+    assert "vLLM 0.11.1 goes with verl 0.7.0" in project.inspected("run.sh", VERL, *words, pins="verl==0.7.0\n")
 
 
 def test_a_key_that_no_release_has_any_more_is_called_as_the_file_calls_it(project: Project) -> None:

@@ -39,7 +39,7 @@ def test_pyproject_holds_them_as_well_and_the_command_line_wins(desk: Desk) -> N
         "pyproject.toml", f'[tool.rlaudit]\nfrom = "{V0}"\nto = "{V1}"\nfail-on = "never"\nselect = ["toy-raw"]\n'
     )
     assert desk.inspect("x.yaml", migrate=False) == 0
-    assert f"vLLM {V0} (V0) -> {V1} (V1)" in desk.out
+    assert f"vLLM {V0} (engine V0) -> {V1} (engine V1)" in desk.out
     assert "toy-raw" in desk.out
     assert "toy-warm" not in desk.out
     assert desk.inspect("x.yaml", "--fail-on", "error", migrate=False) == 1

@@ -137,7 +137,7 @@ def test_the_path_of_a_shipped_recipe_in_a_checkout_finds_it_from_anywhere(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert find_recipe("recipes/quick.yaml") == find_recipe("quick")
-    with pytest.raises(UsageError, match=r"no recipe at recipes/other\.yaml"):
+    with pytest.raises(UsageError, match=r"recipes/other\.yaml: no such file"):
         find_recipe("recipes/other.yaml")
 
 

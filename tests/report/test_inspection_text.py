@@ -93,8 +93,8 @@ def test_what_one_fact_leaves_open_is_one_line(document: dict[str, Any]) -> None
     rows[7] |= {"moves": True, "written": "x", "effective_from": 1024, "effective_to": {"unknown": "no file"}}
     rows[7]["open_because"] = "no file"
     report = text.render(records(document), None)
-    assert f"  - {fact}; it decides 7 settings with vLLM 0.18.1\n" in report
-    assert f"  - {rows[7]['name']} with vLLM 0.18.1, 1024 with 0.8.5: no file\n" in report
+    assert f"  - {fact}; that decides 7 settings with vLLM 0.18.1\n" in report
+    assert f"  - {rows[7]['name']} with vLLM 0.18.1 (1024 with 0.8.5): no file\n" in report
     assert rows[0]["name"] in text.render_in_full(records(document), None)
 
 
@@ -104,7 +104,7 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
     document["findings"] = [
         first | {"rule": "moved", "severity": "warning", "action": decide, "sets": None},
         first | {"rule": "moved", "severity": "warning", "action": {"kind": "decide", "of": "top_p"}, "sets": None},
-        first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}, "sets": off},
+        first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}, "sets": off, "fix": None},
         first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}, "sets": off},
         first | {"rule": "older", "severity": "error", "action": {"kind": "framework", "of": "verl 0.9.0 or later"}},
         first | {"rule": "idle", "severity": "note", "action": None},
@@ -113,9 +113,9 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
     report = text.render(records(document), None)
     what = report[report.index(" What to do") : report.index(" error ")].split("\n")
     assert what[1:4] == [
-        "  - --fix sets async_scheduling=false: reset and 1 note",
+        "  - --fix writes async_scheduling=false: reset and 1 note",
         "  - Take verl 0.9.0 or later: older",
-        "  - Decide: top_k, top_p: moved",
+        "  - Decide on top_k, top_p: moved",
     ]
 
 

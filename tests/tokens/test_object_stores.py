@@ -142,7 +142,7 @@ def test_the_sidecar_and_the_trainers_table_are_found_there_as_well(bucket, tmp_
 def test_what_is_not_there_is_a_wrong_command_line(place, bucket, tmp_path, capsys):
     code, report = compared(f"s3://{place}", tmp_path / "o")
     assert (code, report) == (2, None)
-    assert f"there is no s3://{place}" in capsys.readouterr().err
+    assert f"s3://{place}: no such file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
@@ -229,7 +229,7 @@ def test_a_web_server_without_ranges_is_read_from_beginning_to_end(name, web, tm
 def test_a_web_server_that_refuses_or_does_not_answer_is_no_missing_file(web, tmp_path, capsys):
     _, address = web
     assert compared(f"{address}/none.jsonl", tmp_path / "o") == (2, None)
-    assert f"there is no {address}/none.jsonl" in capsys.readouterr().err
+    assert f"{address}/none.jsonl: no such file" in capsys.readouterr().err
     assert compared(f"{address}/forbidden.jsonl", tmp_path / "o") == (3, None)
     assert "403" in capsys.readouterr().err
     assert compared("http://127.0.0.1:1/t.jsonl", tmp_path / "o") == (3, None)

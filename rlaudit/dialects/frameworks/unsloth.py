@@ -101,6 +101,6 @@ def _sampling_params(reading: Reading, call: "Call") -> None:
             draft.sampling.by_file(name, node)
         else:
             was = "vLLM's default" if before is None else str(before.value)
-            older = f"releases of 2025 ignore it, as it is no list, and use {was}"
+            older = f"releases of 2025 read {name} only from a list, so they ignore this and use {was}"
             reason = f"{value} with unsloth 2026.10.9; {older} ({source})"
             draft.sampling.by_file(name, node, Unknown(reason), reason)

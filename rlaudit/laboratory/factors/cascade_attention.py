@@ -2,7 +2,7 @@
 0.32.0.
 
 Permission is not use: the runner decides for every batch. FLASH_ATTN takes it only if at least 8 requests share at
-least 256 tokens, and its cost model says that it pays. So on counts as on when batches used it, counted in the worker.
+least 256 tokens, and its cost model says that it pays. So `on` took effect if batches used it, which the worker counts.
 To see it, the recipe's prompts must begin with 256 tokens or more in common; the ones that ship share fewer. It also
 keeps those batches out of full CUDA graphs, which is a second difference. CPUs, the V0 engine and model runner V2 do
 not have it. Source: vllm/config/model.py (0.17.1:219, 0.18.0:220, 0.32.0:312), vllm/v1/attention/backends/flash_attn.py

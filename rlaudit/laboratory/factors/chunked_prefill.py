@@ -1,6 +1,6 @@
 """Prompts cut into pieces that share a step with decoding requests.
 
-On counts as on only when the prompts of a round exceed the token budget of a step, so that some prompt was really cut.
+`on` took effect only if the prompts of a round exceeded the token budget of a step, so that some prompt was cut.
 V1 up to 0.10.2 forces it on, even where `off` is requested.
 Source: vllm/engine/arg_utils.py (0.8.5:1501-1530, 0.10.2:1623, 0.18.1:2062-2090).
 """

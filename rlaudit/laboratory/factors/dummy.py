@@ -1,4 +1,4 @@
-"""Nothing: an environment variable that no engine reads. What this factor seems to do is the error bar of all
+"""Nothing: an environment variable that no engine reads. The effect of this factor is the noise of all
 others."""
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always

@@ -1,9 +1,9 @@
 """The output head (`lm_head`) in float32, on the rollout side, on the trainer side, or on both.
 
-One side in float32 alone can be further from the other than with neither, so the figures are of both sides together.
-vLLM 0.26.0 and later have an argument for the rollout side; before, a worker extension sets it. Each side's precision
-is read off its own top logprobs: with bfloat16 logits they differ by multiples of a step. Source: research on
-PipelineRL's fp32 head, vLLM pull request 48390, NeMo-RL pull request 3936.
+With float32 on one side only, the two sides can be farther apart than with float32 on none, so each level sets both
+sides. vLLM 0.26.0 and later have an argument for the rollout side; before, a worker extension sets it. rlaudit reads
+the precision of a side from its top logprobs: those of bfloat16 logits differ by multiples of one step. Source:
+research on PipelineRL's fp32 head, vLLM pull request 48390, NeMo-RL pull request 3936.
 """
 
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Reuse of the KV cache between prompts that begin alike. Off by default in V0, on in V1.
 
-On counts as on only if prompt tokens were served from the cache. Prompts shorter than a block never hit it, and the
+`on` took effect only if prompt tokens were served from the cache. Prompts shorter than a block never hit it, and the
 CPU's default block of 128 tokens is longer than most test prompts. Source: vllm/engine/arg_utils.py (0.8.5:1572,
 0.18.1:2062).
 """

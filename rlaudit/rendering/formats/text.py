@@ -164,7 +164,7 @@ class _Page:
         cause = f": {layer.cause}" if layer.cause else ""
         self.line(0)
         self.line(0, f"{number}. {layer.layer}  {layer.verdict.upper()}{cause}", VERDICTS[layer.verdict])
-        for label, text in (("because", layer.because), ("next", layer.next), ("wrong if:", layer.falsifier)):
+        for label, text in (("because:", layer.because), ("next:", layer.next), ("wrong if:", layer.falsifier)):
             if text:
                 self.line(self.indents.line, f"{label} {text}")
         for line in layer.evidence:
@@ -200,7 +200,7 @@ class _Page:
             # Never wrapped: it is to be pasted.
             self.lines.append(f"   confirm: {finding.confirm}")
         if finding.look:
-            self.line(3, f"to see it: {finding.look}")
+            self.line(3, f"check: {finding.look}")
 
     def table(self, table: Table) -> None:
         """Add the rows that fit as columns. Figures of a wider row stand below its name: never half a figure."""

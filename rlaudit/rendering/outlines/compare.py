@@ -21,7 +21,7 @@ NEUTRAL = {
     "top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0,
     "logit_bias": (),
 }  # fmt: skip
-UNRELIABLE = Lines(["?: too few prompts for an interval to be relied on"], mark="")
+UNRELIABLE = Lines(["? marks an interval from too few prompts"], mark="")
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
 SHOWN_VERSIONS = 12  # the report's JSON has all
 VERSIONS = (
@@ -100,17 +100,24 @@ def _spread(versions: Sequence[VersionGap]) -> Sequence[VersionGap]:
 def _about(table: Compared) -> list[str]:
     """Return which files the tokens came from and what was left out."""
     lines = [
-        f"{table.path}: {table.format}, {counted(table.files, 'file')}"
+        f"{counted(table.files, 'file')} ({table.format})"
         + (f"; trainer logprobs of {table.trainer_path}" if table.trainer_path else ""),
         f"sampled at {_parameters(table.sampling)}; trainer at {_parameters(table.trainer)}",
-        f"{table.compared_tokens} of {table.tokens} tokens compared; causes looked for in {table.evidence_tokens}",
+        _share_of(table.compared_tokens, table.tokens, "tokens", "compared"),
     ]
+    if table.evidence_tokens != table.compared_tokens:
+        lines.append(f"causes were looked for in {table.evidence_tokens} tokens")
     data = table.data
     if data is not None:
         given = data.sequences + data.sequences_left_out
-        share = f"{100 * (1 - data.left_out):.1f} % of the data"
-        lines.append(f"the figures are of {data.sequences} of {given} sequences, {share}")
+        share = f" ({100 * (1 - data.left_out):.1f} % of the data)" if data.left_out else ""
+        lines.append(f"{_share_of(data.sequences, given, 'sequences', 'used for the figures')}{share}")
     return [*lines, *table.alignment.messages]
+
+
+def _share_of(number: int, of: int, noun: str, done: str) -> str:
+    """Return `all 96 sequences were compared`, or how many of them."""
+    return f"all {of} {noun} were {done}" if number == of else f"{number} of {of} {noun} were {done}"
 
 
 def _parameters(meaning: Semantics) -> str:

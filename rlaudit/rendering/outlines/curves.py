@@ -63,7 +63,7 @@ def _runs(curves: Curves) -> list[str]:
 
 
 def _row(metric: CurveMetric) -> list[str]:
-    separation = ["-", "-", "-", "-"]
+    separation = ["not separated", "", "", ""]
     if metric.outcome == "separated":
         levels = (number(metric.reference_level), number(metric.candidate_level))
         separation = [str(metric.detected_step), str(metric.onset_step), *levels]
@@ -88,7 +88,7 @@ def _details(metric: CurveMetric) -> list[str]:
 def _order(curves: Curves) -> list[str]:
     """Return which separated first, what that suggests, what to do."""
     order = curves.order
-    labelled = (("", order.because), ("suggests: ", order.suggests), ("next ", order.next))
+    labelled = (("", order.because), ("suggests: ", order.suggests), ("next: ", order.next))
     return [f"{label}{text}" for label, text in labelled if text]
 
 

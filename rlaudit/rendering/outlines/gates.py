@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rlaudit.counted import counted
 from rlaudit.curves.gate import HeldGate
 from rlaudit.rendering.outline import Entries, Indents, Outline, Section, Table, listed, not_seen
 from rlaudit.report.figures import number
@@ -9,7 +10,9 @@ from rlaudit.report.figures import number
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-HEADER = ("gate", "metric", "raised at step", "begins about", "steps seen", "beyond", "last value", "evidence")
+HEADER = (
+    "gate", "metric", "noticed at step", "violated from", "steps seen", "violations", "last value", "evidence",
+)  # fmt: skip
 # Times the evidence that raises a gate: digits beyond that say nothing more.
 FAR_OVER = 1000.0
 
@@ -22,7 +25,9 @@ def outline(report: "Report") -> Outline:
     rows = [_row(gate) for gate in gates]
     reasons = [(gate.gate, [gate.because]) for gate in gates]
     return Outline(
-        f"{len(raised)} of {len(gates)} gates raised: {held.name}" if gates else f"nothing seen: {held.name}",
+        f"{len(raised)} of {counted(len(gates), 'gate')} violated: {held.name}"
+        if gates
+        else f"nothing seen: {held.name}",
         [
             Section("gates", "Gates", [Table(HEADER, rows, marked=raised)] if rows else []),
             Section("seen", "What was seen", [Entries(reasons)] if reasons else []),
@@ -40,5 +45,7 @@ def _row(gate: HeldGate) -> list[str]:
     steps = f"{gate.steps} ({gate.first_step} to {gate.last_step})" if gate.steps else "0"
     value = "no number" if gate.last_value is None else number(gate.last_value)
     is_far = gate.evidence > FAR_OVER * gate.alarm_evidence
-    evidence = f"far over {gate.alarm_evidence:.3g}" if is_far else f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
+    evidence = (
+        f"over {FAR_OVER * gate.alarm_evidence:.3g}" if is_far else f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
+    )
     return [gate.gate, gate.metric, *alarm, steps, str(gate.steps_beyond), value, evidence]

@@ -188,7 +188,7 @@ def _lost(config: "Config", findings: "Sequence[Finding]") -> Iterator[Block]:
 
 
 def _config_title(config: "Config", several: bool) -> str:
-    """Return `conf/base.yaml: PipelineRL, vLLM 0.8.5 (V0) -> 0.18.1 (V1)`."""
+    """Return `conf/base.yaml: PipelineRL, vLLM 0.8.5 (engine V0) -> 0.18.1 (engine V1)`."""
     versions = config.versions
     before, after = _release(config, "from"), _release(config, "to")
     moved = after if versions["from"] == versions["to"] else f"{before} -> {after}"
@@ -199,9 +199,9 @@ def _config_title(config: "Config", several: bool) -> str:
 
 
 def _release(config: "Config", side: Literal["from", "to"]) -> str:
-    """Return `0.18.1 (V1)`, and for a release that is not catalogued the one that stands for it."""
+    """Return `0.18.1 (engine V1)`, and for a release that is not catalogued the one that stands for it."""
     version, read_as, engine = config.versions[side], config.read_as[side], config.engine[side]
-    details = [*([engine] if engine else []), *([f"read as {read_as}"] if read_as != version else [])]
+    details = [*([f"engine {engine}"] if engine else []), *([f"read as {read_as}"] if read_as != version else [])]
     return f"{version} ({', '.join(details)})" if details else f"{version}"
 
 
@@ -233,11 +233,12 @@ def not_seen_elsewhere(report: "Report") -> list[str]:
 def summary(report: "Report") -> list[str]:
     """Return what was read, what was found, and why the exit code is what it is."""
     inspected = report["inspection"]
+    where = f" in {inspected.files_with_config} of them" if inspected.configs and inspected.files_read > 1 else ""
     looked_at = [
         f"{counted(inspected.files_read, 'file')} read",
-        f"{counted(inspected.configs, 'rollout config')} in {inspected.files_with_config} of them",
+        f"{counted(inspected.configs, 'rollout config')} found{where}",
         counted(inspected.settings, "setting"),
-        f"{counted(inspected.rules, 'rule')} run ({inspected.platform}: {inspected.machine})",
+        f"{counted(inspected.rules, 'rule')} run for {inspected.machine} ({inspected.platform}; see --platform)",
     ]
     findings = ", ".join(counted(number, severity) for severity, number in inspected.counted.items())
     kinds = [f"{number} {kind}" for kind, number in inspected.suppressed.items()]

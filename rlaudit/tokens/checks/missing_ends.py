@@ -41,10 +41,9 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     if lost < LEAST_LOST * ended or missing < LEAST_MISSING:
         return
     yield Finding(
-        f"the end of sequence is not logged: {lost} of {ended} completions that ended before the longest one have no "
-        f"end token with a logprob, at {batch.lengths_S[ended_S].mean():.0f} tokens each; it is a draw like others, "
-        "without which tokens look surer than they were drawn, so nothing is concluded from what it could explain; "
-        "log the end token with its logprobs",
+        f"{lost} of {ended} completions that ended early have no end token with a logprob, at "
+        f"{batch.lengths_S[ended_S].mean():.0f} tokens each. Without it, tokens look surer than they were drawn, so "
+        "nothing is concluded from that. Log the end token with its logprobs",
         ends_missing=missing,
     )
 

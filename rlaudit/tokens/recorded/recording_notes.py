@@ -52,7 +52,7 @@ def not_seen(log: RecordedLog) -> tuple[str, ...]:
 
 def _not_seen(log: RecordedLog) -> Iterator[str]:
     for reason, count in sorted(log.left_out.items()):
-        yield f"{count} recorded sequences {reason.value}: they are in no figure"
+        yield f"{count} recorded sequences {reason.value}, so they are in no figure"
     for group, tokens, sequences in log.groups[1:]:
         judged = "none" if log.judged is None else str(log.judged)
         yield (
@@ -86,7 +86,7 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
 def _of_trainer(log: RecordedLog) -> Iterator[str]:
     if log.is_scored:
         if log.late:
-            yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
+            yield f"{log.late} sequences finished after the trainer's last recorded call, so they are in no figure"
         if log.elsewhere:
             yield (
                 f"{log.elsewhere} sequences were scored on another host than they were sampled on, with another clock, "
@@ -95,7 +95,7 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
         if log.alike:
             yield (
                 f"{log.alike} sequences have the tokens of another prompt's, and which row of the trainer's function "
-                "is theirs is unknown: they are in no figure"
+                "is theirs is unknown, so they are in no figure"
             )
         for why, count in sorted(unused_rows(log).items()):
             yield f"{count} of {log.rows.rows} rows of the trainer's function {why.value}: they are in no figure"

@@ -4,10 +4,10 @@ A factor with separate recipes (key `weight_updates`), because several sets of w
 engines and every token is scored with those that should have sampled it. `rlaudit ablate weight-update` runs the one
 that is shipped; copy it, and keep the releases, modes and paths that you use.
 
-It took effect if requests were in flight and the worker, read back, holds the new weights: by fingerprints of its
-tensors, and by what its head computes. Requests that end in the pause, tokens per version lag, stale keys and values
-and parts that stay old are reported apart. Source: vllm/v1/engine/async_llm.py (pause_generation since 0.12.0, its mode
-since 0.16.0), vllm issues 42043 and 46125.
+An update took effect if requests were running and the worker holds the new weights: by fingerprints of its tensors, and
+by what its head computes. Reported separately: requests that the pause ended; tokens by how old their weights were;
+stale keys and values in the cache; weights that did not update. Source: vllm/v1/engine/async_llm.py (pause_generation
+since 0.12.0, its mode since 0.16.0), vllm issues 42043 and 46125.
 """
 
 from rlaudit.layers import Layer

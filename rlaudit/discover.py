@@ -31,13 +31,15 @@ class Offers(dict[str, Offer]):
 
 
 def discover(package: ModuleType, name: str, kind: type[Offer]) -> Offers[Offer]:
-    """Return every `name` bound in the modules of `package`, by the offer's own `.name`.
+    """Return every `name` bound in the files of `package`, by the offer's own `.name`.
 
     Raises TypeError when a module does not bind `name` to a `kind`, and ValueError when two share a name: both are
     mistakes in the file that was added, found by the first test that runs.
     """
     offers: dict[str, tuple[ModuleType, Offer]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
+        if module_info.ispkg:  # what the files share
+            continue
         module = importlib.import_module(f"{package.__name__}.{module_info.name}")
         offer = getattr(module, name, None)
         if not isinstance(offer, kind):

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.recorder.folder import Settings, write_folder
-from rlaudit.recorder.folder import variables as folder_variables
-from rlaudit.recorder.recorded_process import token_records
-from rlaudit.recorder.weight_updates import ServedWeights
+from rlaudit.recording.folder import Settings, write_folder
+from rlaudit.recording.folder import variables as folder_variables
+from rlaudit.recording.recorded_process import token_records
+from rlaudit.recording.weight_updates import ServedWeights
 
 Record = dict[str, Any]
 

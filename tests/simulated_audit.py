@@ -64,9 +64,9 @@ from typing import Any
 import yaml
 from packaging.version import Version
 
-from rlaudit.audit.audit import Audit, audit_of
-from rlaudit.audit.finding import Finding, Fix
-from rlaudit.audit.rule import Rule
+from rlaudit.rules.audit.audit import Audit, audit_of
+from rlaudit.rules.audit.finding import Finding, Fix
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.settings.place import Edit, Place
 from rlaudit.settings.rollout_config import (
     Copy,

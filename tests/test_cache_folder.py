@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.environments.environment import root
+from rlaudit.files.cache_folder import cache_folder
 
 ROOT = Path(__file__).parents[1]
 

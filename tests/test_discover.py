@@ -5,13 +5,13 @@ from types import ModuleType
 
 import pytest
 
-from rlaudit import metrics
 from rlaudit.discover import discover
 from rlaudit.laboratory import factors
 from rlaudit.laboratory.factor import Factor
-from rlaudit.measurement.metric import Metric
-from rlaudit.rendering import formats
-from rlaudit.rendering.report_format import ReportFormat
+from rlaudit.report.rendering import formats
+from rlaudit.report.rendering.report_format import ReportFormat
+from rlaudit.statistics import metrics
+from rlaudit.statistics.measurement.metric import Metric
 
 OFFER = "from pathlib import Path\n\nOFFER = Path({name!r})\n"
 

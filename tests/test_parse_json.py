@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 import rlaudit
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 
 PACKAGE = Path(rlaudit.__file__).parent
 # Files that run in other interpreters, our own data, what the command itself has just written, and numbers that are
 # read in another way.
 APART = re.compile(
-    r"parse_json\.py|engines/vllm/(scripts|extension)/|trainer/|vllm/(builds|catalogue|lifetimes|measured|review)"
+    r"parse_json\.py|engines/inside/(scripts|extension)/|trainer/|vllm/(builds|catalogue|lifetimes|measured|review)"
     r"|engines/cells/worker\.py|engines/environments/describe_interpreter\.py|engines/models/(convert_gguf|model_types)\.py"
-    r"|cli/demo\.py|report/read_report\.py|recorder/(hook_points\.py|shipped/)|tokens/recorded/(sampling_groups|recording_notes)\.py"
+    r"|cli/demo\.py|report/read_report\.py|recording/(hook_points\.py|shipped/)|tokens/recorded/(sampling_groups|recording_notes)\.py"
 )
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.attribution.attribute import all_causes
-from rlaudit.counted import counted
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.diagnosis.effect import FORMER_WORDS
+from rlaudit.text.counted import counted
 
 ROOT = Path(__file__).parents[1]
 VAGUE = re.compile(r"\b(nobody|somebody|anybody|whoever|whatever)\b", re.IGNORECASE)
@@ -24,7 +24,7 @@ UNPLAIN = re.compile(
 )
 COURT = re.compile(r"convict|acquit|refut|honest", re.IGNORECASE)
 # `explain` prints the docstrings of the files in these folders, and --help those of commands.
-EXPLAINED = {"causes", "metrics", "rules", "laboratory/factors"}
+EXPLAINED = {"causes", "statistics/metrics", "rules", "laboratory/factors"}
 # Of a sentence that is read once.
 MOST_WORDS = 25
 # A field of report.json.

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.laboratory.runner import tokens_per_second
-from rlaudit.progress import Progress, Steps, last_line
+from rlaudit.text.progress import Progress, Steps, last_line
 
 
 def test_piped_progress_is_plain_lines_with_the_time(capsys):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.printable import no_commands
+from rlaudit.text.printable import no_commands
 
 HOSTILE = "::stop-commands::\x1b[2J.yaml"
 CONFIG = "logprobs_mode: raw_logprobs\nenable_prefix_caching: true\nmodel: m\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.write_atomically import replacing, write_atomically
+from rlaudit.files.write_atomically import replacing, write_atomically
 
 WRITERS = 8
 LARGE = 1 << 20

@@ -7,7 +7,7 @@ import pytest
 
 from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
-from rlaudit.yaml_file import MOST_BYTES, read_yaml_file
+from rlaudit.files.yaml_file import MOST_BYTES, read_yaml_file
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 12)

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
 from rlaudit.cli.app import run
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 from rlaudit.inspection import inspect, read_configs
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.settings.place import Edit
 from rlaudit.settings.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
 from rlaudit.severity import Severity

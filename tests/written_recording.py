@@ -1,4 +1,4 @@
-"""A recording written line by line, as `rlaudit/recorder/shipped/rlaudit_recorder.py` documents it."""
+"""A recording written line by line, as `rlaudit/recording/shipped/rlaudit_recorder.py` documents it."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
+from rlaudit.recording.shipped.rlaudit_recorder import PARTS
 
 BOOT = "0c7e1a52-9b1b-4b13-9a3f-3b1c1d2e3f40"
 

@@ -6,13 +6,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 # What names a cause or gives a verdict, and the worlds and faults in which that is tried.
 JUDGING = (
-    "rlaudit/attribution",
     "rlaudit/causes",
     "rlaudit/curves",
     "rlaudit/diagnosis",
     "rlaudit/meaning",
-    "rlaudit/measurement",
-    "rlaudit/metrics",
     "rlaudit/statistics",
     "rlaudit/tokens",
     "tests/selftest",

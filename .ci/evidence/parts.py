@@ -25,7 +25,7 @@ from evidence.selftest.confusion import Target, confusion_of
 from evidence.selftest.run import run_trials
 from evidence.selftest.sibling_document import targets_of
 from evidence.selftest.sibling_trials import run_sibling_trials, sibling_labels
-from rlaudit.attribution.alignment_signature import proportion_interval
+from rlaudit.causes.attribution.alignment_signature import proportion_interval
 
 
 @dataclass(frozen=True)

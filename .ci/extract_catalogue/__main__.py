@@ -27,7 +27,7 @@ from extract_catalogue.lifetimes import write_lifetimes
 from extract_catalogue.release import release, write
 from extract_catalogue.reviewed import record
 from rlaudit.errors import RlauditError, UsageError
-from rlaudit.recorder.hook_points import read_hook_points
+from rlaudit.recording.hook_points import read_hook_points
 from rlaudit.vllm.catalogue import DATA, known_versions
 from rlaudit.vllm.resolve import ResolutionRule, resolution_rules
 from rlaudit.vllm.review import unreviewed

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from rlaudit.recorder.hook_points import ASYNC, PARTS, HookPoints
+from rlaudit.recording.hook_points import ASYNC, PARTS, HookPoints
 
 
 def changes(release: Version, points: HookPoints) -> Iterator[str]:

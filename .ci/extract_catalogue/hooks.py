@@ -19,7 +19,7 @@ from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.package_index import choose_release, releases
 from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recorder.hook_points import ASYNC, FILE, PARTS, RECORDER, WORKER, WORKER_METHODS, Index
+from rlaudit.recording.hook_points import ASYNC, FILE, PARTS, RECORDER, WORKER, WORKER_METHODS, Index
 
 # Whose attributes the recorder reads. The worker is that of GPUs; the recorder takes any class for one.
 OBJECTS = (

@@ -21,8 +21,8 @@ from rlaudit.errors import RlauditError
 from rlaudit.laboratory.estimate import estimate
 from rlaudit.laboratory.place import one_at_a_time
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.progress import Progress
 from rlaudit.severity import Threshold
+from rlaudit.text.progress import Progress
 
 
 def main(words: list[str] | None = None) -> int:

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from releases.cells import figure_cell, word_cell
-from rlaudit.metrics.k3 import k3
 from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.parts.releases import Cell
+from rlaudit.statistics.metrics.k3 import k3
 from rlaudit.statistics.resample import Resampled, cluster_sums, cluster_weights, clusters_of, ratio, resampled
 
 SEQUENCE = ["prompt_id", "sample_id"]

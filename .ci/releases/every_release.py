@@ -22,15 +22,15 @@ from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.write_atomically import write_atomically
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.run_folder import PLAN, REPORT, TOKENS, has_report, report_as_written
 from rlaudit.layers import Layer, untested
-from rlaudit.parse_json import parse_json
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.releases import MeasuredRelease, Releases
 from rlaudit.report.read_report import read_report
-from rlaudit.write_atomically import write_atomically
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from releases.cells import figure_cell, word_cell
-from rlaudit.engines.vllm.expected_engine import resolution_of
-from rlaudit.measurement.prompt_logprobs import from_sampled, holds_temperature
+from rlaudit.engines.inside.expected_engine import resolution_of
 from rlaudit.report.figures import TELLING, TITLES
 from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.parts.releases import Cell
+from rlaudit.statistics.measurement.prompt_logprobs import from_sampled, holds_temperature
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolve import Resolution, resolution_rules

@@ -12,18 +12,18 @@ from packaging.version import Version
 
 from rlaudit.ablation.halving import Bisection, Figure, bisect
 from rlaudit.ablation.run import Ablation
-from rlaudit.advisories import crossed
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.studies.arms.recipe import Point, Recipe
 from rlaudit.layers import Layer, untested
-from rlaudit.measurement.measure import all_metrics
 from rlaudit.report.figures import number
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.bisection import Bisection as Reported
 from rlaudit.report.parts.bisection import ReleaseFigure
+from rlaudit.rules.advisories import crossed
+from rlaudit.statistics.measurement.measure import all_metrics
+from rlaudit.text.did_you_mean import did_you_mean
 from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.moved import Change, Part, moved, moved_values, text_of
 

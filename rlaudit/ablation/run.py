@@ -15,8 +15,8 @@ from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.studies.canary.run import FinishedCanary
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.study import AnyStudy
-from rlaudit.progress import Progress
 from rlaudit.severity import Threshold
+from rlaudit.text.progress import Progress
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -88,16 +88,16 @@ def judged(finished: Any, path: Path, threshold: Threshold) -> "tuple[Report, Ca
     path: the recipe, or the file that it was made of.
     """
     if isinstance(finished, FinishedUpdates):
-        from rlaudit.ablation.report_of_updates import document_of as of_updates
+        from rlaudit.report.of_updates import document_of as of_updates
 
         return of_updates(finished, path, fail_on_mismatch=threshold.fails), None
     if isinstance(finished, FinishedCanary):
-        from rlaudit.ablation.report_of_trainings import document_of as of_trainings
+        from rlaudit.report.of_trainings import document_of as of_trainings
 
         return of_trainings(finished, fails=threshold.fails), None
-    from rlaudit.ablation.report_of_arms import document_of
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
+    from rlaudit.report.of_arms import document_of
 
     diagnosis = diagnose(finished)
     tokens = tokens_of(diagnosis)

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.counted import counted
 from rlaudit.engines.cells.seal import SEAL, regular_size
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.read_regular import open_regular
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
 from rlaudit.layers import Layer, untested
-from rlaudit.parse_json import parse_json
-from rlaudit.read_regular import open_regular
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.run import Run
+from rlaudit.text.counted import counted
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature
-from rlaudit.attribution.part_signature import part_signature
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Signature
+from rlaudit.causes.attribution.part_signature import part_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.measurement.excess import CAP
+from rlaudit.statistics.measurement.excess import CAP
 from rlaudit.statistics.resample import ROUNDING
 
 NAME = "batch-dependence"

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
-from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
-from rlaudit.attribution.part_signature import k2_signature
-from rlaudit.attribution.rival_patterns import MOST_IN_COMMON, SURELY_ALIKE, in_common, standard_errors
+from rlaudit.causes.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
+from rlaudit.causes.attribution.part_signature import k2_signature
+from rlaudit.causes.attribution.rival_patterns import MOST_IN_COMMON, SURELY_ALIKE, in_common, standard_errors
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.log_statistics import seen_shift
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.measurement.excess import CAP, CONSTANT, LEAST_ROOM
+from rlaudit.statistics.measurement.excess import CAP, CONSTANT, LEAST_ROOM
 from rlaudit.statistics.resample import REACH, chance_above, standard_score
 
 NAME = "body-precision"

@@ -11,8 +11,8 @@ Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.
 
 import numpy as np
 
-from rlaudit.attribution.cause import Cause, Outcome, Stage
-from rlaudit.attribution.semantic_signatures import (
+from rlaudit.causes.attribution.cause import Cause, Outcome, Stage
+from rlaudit.causes.attribution.semantic_signatures import (
     FILTERS_NOT_REPLAYED,
     logged_signature,
     temperature_signature,

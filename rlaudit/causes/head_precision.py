@@ -9,12 +9,12 @@ Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome
-from rlaudit.attribution.part_signature import k2_signature
+from rlaudit.causes.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome
+from rlaudit.causes.attribution.part_signature import k2_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.measurement.excess import CONSTANT
+from rlaudit.statistics.measurement.excess import CONSTANT
 
 NAME = "head-precision"
 # Of a lattice that FEWEST_DIFFERENCES of `lattice.py` hit by chance: below anything that Holm makes of it.

@@ -7,8 +7,8 @@ Source: generation_config.json defaults (NeMo-RL 3497, ART 140); `processed` off
 
 from functools import partial
 
-from rlaudit.attribution.cause import Cause, Stage
-from rlaudit.attribution.semantic_signatures import HIDDEN_TRUNCATION, semantic_signature
+from rlaudit.causes.attribution.cause import Cause, Stage
+from rlaudit.causes.attribution.semantic_signatures import HIDDEN_TRUNCATION, semantic_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_SCORES
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, pdtrc
 
 from rlaudit.arrays import Integers
-from rlaudit.attribution.cause import SURELY, Cause, NotTested, Outcome, Rival
-from rlaudit.attribution.part_signature import k2_signature
-from rlaudit.attribution.rival_patterns import (
+from rlaudit.causes import chunk_boundary, placed_logprobs
+from rlaudit.causes.attribution.cause import SURELY, Cause, NotTested, Outcome, Rival
+from rlaudit.causes.attribution.part_signature import k2_signature
+from rlaudit.causes.attribution.rival_patterns import (
     NORMAL_MEDIAN,
     SURELY_ALIKE,
     errs_by_token,
@@ -26,13 +27,12 @@ from rlaudit.attribution.rival_patterns import (
     loud,
     moves_most_tokens,
 )
-from rlaudit.attribution.semantic_signatures import PENALTY
-from rlaudit.causes import chunk_boundary, placed_logprobs
+from rlaudit.causes.attribution.semantic_signatures import PENALTY
 from rlaudit.causes.head_precision import one_step_off
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_OUTLIERS
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.measurement.excess import LEAST_ROOM, ExcessModel
+from rlaudit.statistics.measurement.excess import LEAST_ROOM, ExcessModel
 
 NAME = "moe-routing"
 # Noise with the tails of Student's t with 6 degrees of freedom puts this share beyond six standard deviations.

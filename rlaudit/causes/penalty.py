@@ -6,8 +6,8 @@ Not covered: a bias that was not requested, and any bias from logs alone; bad wo
 Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
 """
 
-from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Stage
-from rlaudit.attribution.semantic_signatures import LEAST_SHIFT, PENALTY, logged_signature
+from rlaudit.causes.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Stage
+from rlaudit.causes.attribution.semantic_signatures import LEAST_SHIFT, PENALTY, logged_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.log_statistics import seen_shift, too_high

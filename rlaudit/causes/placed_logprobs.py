@@ -14,8 +14,8 @@ import math
 import numpy as np
 from scipy.special import bdtrc
 
-from rlaudit.attribution.alignment_signature import proportion_interval
-from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
+from rlaudit.causes.attribution.alignment_signature import proportion_interval
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
-from rlaudit.attribution.cause import Cause, NotTested, Outcome, Rival, Signature
-from rlaudit.attribution.part_signature import LEAST_SHARE_BY_POSITION, part_signature
-from rlaudit.attribution.rival_patterns import errs_by_token, loud, typical_apart
-from rlaudit.attribution.semantic_signatures import PENALTY
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Rival, Signature
+from rlaudit.causes.attribution.part_signature import LEAST_SHARE_BY_POSITION, part_signature
+from rlaudit.causes.attribution.rival_patterns import errs_by_token, loud, typical_apart
+from rlaudit.causes.attribution.semantic_signatures import PENALTY
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.log_statistics import seen_shift

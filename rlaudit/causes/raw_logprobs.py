@@ -8,8 +8,8 @@ Not covered: T=1 without filters and penalties, where raw and processed are the 
 Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (under the same mode, 0.10.0 left the temperature out).
 """
 
-from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage
-from rlaudit.attribution.semantic_signatures import (
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Stage
+from rlaudit.causes.attribution.semantic_signatures import (
     RAW_LOGPROBS,
     logged_signature,
     temperature_signature,

@@ -5,9 +5,9 @@ at a resume restores. Unlike with engine noise, the correlation is lost.
 Source: rllm 816 and 898; return_token_ids exists for this.
 """
 
-from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
 from rlaudit.causes import placed_logprobs, swapped_rows
+from rlaudit.causes.attribution.alignment_signature import alignment_signature
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence

@@ -11,8 +11,8 @@ Source: version lag as in PipelineRL and AReaL; NeMo-RL 4018, where a stale pref
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.attribution.cause import Cause, NotTested, Outcome
-from rlaudit.attribution.part_signature import part_signature
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.causes.attribution.part_signature import part_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence

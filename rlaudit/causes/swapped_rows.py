@@ -8,8 +8,8 @@ Source: verl 4232 (a batch that is sorted by length for its ranks, and what is k
 
 from dataclasses import replace
 
-from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Outcome, Signature, Stage
+from rlaudit.causes.attribution.alignment_signature import alignment_signature
+from rlaudit.causes.attribution.cause import Cause, Outcome, Signature, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence

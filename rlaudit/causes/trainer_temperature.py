@@ -5,8 +5,8 @@ ratio stays 1, so only a test of the meaning shows it. The temperature is fitted
 Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 
-from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage
-from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, temperature_signature
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Stage
+from rlaudit.causes.attribution.semantic_signatures import TRAINER_TEMPERATURE, temperature_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.token_evidence import TokenEvidence

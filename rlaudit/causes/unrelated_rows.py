@@ -8,8 +8,8 @@ Not covered: logs in which no sequence meets its counterpart; that is a mismatch
 
 from functools import partial
 
-from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Stage
+from rlaudit.causes.attribution.alignment_signature import alignment_signature
+from rlaudit.causes.attribution.cause import Cause, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.tokens.alignment import Misalignment

@@ -9,8 +9,8 @@ Source: TRL 5312 (weights not pushed again after sleep), Xiaomi and prime-rl pra
 
 import numpy as np
 
-from rlaudit.attribution.cause import Cause, NotTested, Outcome
-from rlaudit.attribution.part_signature import signature_of
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.causes.attribution.part_signature import signature_of
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence

@@ -18,9 +18,9 @@ from rlaudit.engines.environments.given_interpreters import (
     given_interpreters,
 )
 from rlaudit.errors import UsageError
-from rlaudit.progress import Progress
-from rlaudit.say import answer
 from rlaudit.severity import FailFor
+from rlaudit.text.progress import Progress
+from rlaudit.text.say import answer
 
 if TYPE_CHECKING:
     from rlaudit.ablation.run import Ablation
@@ -208,7 +208,7 @@ def _experiment(
     from rlaudit.laboratory.recipe import names_recipe
     from rlaudit.laboratory.studies.arms.further_factors import with_factors
     from rlaudit.laboratory.study import known_studies, load_study
-    from rlaudit.recorder.recording import is_recording
+    from rlaudit.recording.recording import is_recording
 
     path = Path(recipe)
     if (updates or repeated) and not is_recording(path):

@@ -10,14 +10,14 @@ from contextlib import suppress
 from typing import Any
 
 import rlaudit
+from rlaudit.cli.memory_limit import out_of_memory, respect_memory_limit
 from rlaudit.cli.removed_options import no_option, refuse_removed
-from rlaudit.command_line import remember
 from rlaudit.errors import NotFinished, RlauditError, UsageError
-from rlaudit.memory_limit import out_of_memory, respect_memory_limit
-from rlaudit.say import say
+from rlaudit.files.standard_output import everything_written, take_every_character
+from rlaudit.files.unusable_place import unusable_place
 from rlaudit.secrets import learn, learn_text, mask
-from rlaudit.standard_output import everything_written, take_every_character
-from rlaudit.unusable_place import unusable_place
+from rlaudit.text.command_line import remember
+from rlaudit.text.say import say
 
 BUG = 70
 INTERRUPTED = 130

@@ -9,10 +9,10 @@ from typer.core import TyperGroup
 
 import rlaudit
 from rlaudit.cli.examples import FIRST_STEPS, epilog, unwrapped
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
-from rlaudit.standard_input import standard_input_as_file
-from rlaudit.standard_output import to_stdout
+from rlaudit.files.standard_input import standard_input_as_file
+from rlaudit.files.standard_output import to_stdout
+from rlaudit.text.did_you_mean import did_you_mean
 
 # Each command's module, and its line in the list of commands. Statistics and engines take a second to import: a module
 # is imported when its command is run, and not for the list; a test holds the line against the command's own help.

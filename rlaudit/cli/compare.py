@@ -21,17 +21,17 @@ from rlaudit.cli.options import (
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.progress import Progress
-from rlaudit.remote_log import is_file, is_remote, log_path
-from rlaudit.say import say
+from rlaudit.files.remote_log import is_file, is_remote, log_path
+from rlaudit.files.unchanged import unchanged
 from rlaudit.severity import FailFor, Threshold
-from rlaudit.unchanged import unchanged
+from rlaudit.text.progress import Progress
+from rlaudit.text.say import say
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.diagnosis.compare_tables import Comparer
-    from rlaudit.measurement.metric import ObjectiveSettings
     from rlaudit.report.report import Report
+    from rlaudit.statistics.measurement.metric import ObjectiveSettings
     from rlaudit.tokens.open_table import TokenTable
     from rlaudit.tokens.renamed_columns import RenamedColumns
 
@@ -236,9 +236,9 @@ def _margin(margin: float | None) -> float | None:
 
 
 def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "Scorer":
-    from rlaudit.cache_folder import cache_folder
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.files.cache_folder import cache_folder
     from rlaudit.laboratory.treatment import TrainerSettings
 
     if dtype not in {"bfloat16", "float32", "float16"}:
@@ -255,7 +255,7 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
 
 def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None) -> "ObjectiveSettings":
     """Return the given clip ranges of the objective, or both at their defaults, as not stated, if none is given."""
-    from rlaudit.measurement.metric import Clip, ObjectiveSettings
+    from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
 
     default = ObjectiveSettings()
     epsilons = {Clip.TOKENS: ppo, Clip.SEQUENCES: gspo}

@@ -9,7 +9,7 @@ import typer
 from rlaudit.cli.options import FailOn, Outputs
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import RlauditError, UsageError
-from rlaudit.say import say
+from rlaudit.text.say import say
 
 # Chances of a false alarm: in one comparison, and over a run whose gates may stop it.
 ALPHA, ALPHA_OF_GATES = 0.05, 0.01

@@ -19,8 +19,8 @@ import typer
 from rlaudit import demo as files
 from rlaudit.cli.terminal import columns
 from rlaudit.errors import UsageError
+from rlaudit.files.standard_output import to_stdout
 from rlaudit.layers import Verdict
-from rlaudit.standard_output import to_stdout
 
 # A checkout has the two recordings as an example; a wheel has them beside the other files of the demo.
 MIGRATION = Path("examples", "recorded", "trl-0.8.5-to-0.10.2")

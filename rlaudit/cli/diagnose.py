@@ -7,8 +7,8 @@ import typer
 
 from rlaudit.cli.options import FailForWhat, FailOn, FailOnMismatch, Outputs, threshold_of
 from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.files.unchanged import unchanged
 from rlaudit.severity import FailFor
-from rlaudit.unchanged import unchanged
 
 
 def diagnose(
@@ -25,7 +25,7 @@ def diagnose(
     fail_for: FailForWhat = FailFor.STATE,
 ) -> int:
     """Put all that is known together, in the three layers."""
-    from rlaudit.recorder.recording import is_recording
+    from rlaudit.recording.recording import is_recording
     from rlaudit.report.combined import combined, read_document
 
     outputs, threshold = parse_outputs(output), threshold_of(fail_on, fail_for)

@@ -14,9 +14,9 @@ from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, engine_spec, trainer_spec
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, given_interpreters
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.printable import no_commands, printable
-from rlaudit.say import answer
 from rlaudit.secrets import mask
+from rlaudit.text.printable import no_commands, printable
+from rlaudit.text.say import answer
 
 if TYPE_CHECKING:
     from rlaudit.engines.hardware.accelerator import Accelerator
@@ -86,7 +86,7 @@ def doctor(
 
     Environments that are named and not there are built first. Exit code 3 when an engine does not start.
     """
-    from rlaudit.engines.vllm.doctor import examine
+    from rlaudit.engines.inside.doctor import examine
 
     ill = []
     for environment in _environments_to_examine(versions or [], cpu, python):
@@ -131,8 +131,8 @@ def remove(
 def _environments_to_examine(versions: list[str], cpu: bool | None, python: list[str] | None) -> list[Environment]:
     from rlaudit.engines.environments.environment import ensure, list_environments
     from rlaudit.engines.environments.given_environment import given_environment
-    from rlaudit.engines.vllm.doctor import scratch
-    from rlaudit.engines.vllm.engine import ENGINE
+    from rlaudit.engines.inside.doctor import scratch
+    from rlaudit.engines.inside.engine import ENGINE
 
     given = given_interpreters(python)
     if given and not versions:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from rlaudit.cli.inspect_arguments import parse
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
-from rlaudit.say import say
-from rlaudit.standard_output import to_stdout
+from rlaudit.files.standard_output import to_stdout
+from rlaudit.text.did_you_mean import did_you_mean
+from rlaudit.text.say import say
 
 if TYPE_CHECKING:
-    from rlaudit.bump.bump import Bump
     from rlaudit.cli.inspect_arguments import Arguments
+    from rlaudit.inspection.bump.bump import Bump
     from rlaudit.inspection.inspect import Inspection, Request
     from rlaudit.severity import Threshold
 
@@ -49,7 +49,7 @@ def inspect(words: list[str]) -> int:
 
 def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
     """Inspect the new tree from its own root, with the releases that its pins move between."""
-    from rlaudit.bump.bump import find_bump, in_tree_after, unmoved
+    from rlaudit.inspection.bump.bump import find_bump, in_tree_after, unmoved
 
     if options.before is not None or options.after is not None:
         raise UsageError("--bump finds --from and --to by itself: leave them out")
@@ -133,7 +133,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
 
 def _project_here() -> list[str]:
     """Return the working directory if something in it pins vLLM: that is what to inspect where nothing is named."""
-    from rlaudit.pins.files import pin_files_in, pins_in, text_of
+    from rlaudit.vllm.pins.files import pin_files_in, pins_in, text_of
 
     here = Path.cwd()
     return ["."] if any(pins_in(kind, text_of(path)) for kind, path in pin_files_in(here)) else []
@@ -156,9 +156,9 @@ def _check(paths: Sequence[str], wishes: _Wishes, options: "Arguments") -> None:
 
 def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
     """Return a `--framework` as a requirement. Raises UsageError for another form, or a framework that is not read."""
-    from rlaudit.advisories import known_advisories
-    from rlaudit.dialects.spec import shipped, spec_at
-    from rlaudit.pins.pin import release
+    from rlaudit.configs.dialects.spec import shipped, spec_at
+    from rlaudit.rules.advisories import known_advisories
+    from rlaudit.vllm.pins.pin import release
 
     name, _, version = written.partition("==")
     if release(version) is None:
@@ -176,8 +176,8 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     from rlaudit.inspection.files import recordings_alone
     from rlaudit.inspection.inspect import NOT_FINISHED, collected_for, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths
-    from rlaudit.inspection.report import document_of
-    from rlaudit.rendering.outlines.inspect import summary
+    from rlaudit.report.of_inspection import document_of
+    from rlaudit.report.rendering.outlines.inspect import summary
 
     collected = collected_for(request)
     inspection = inspect_paths(request, collected)
@@ -200,7 +200,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
         code = max(code, NOT_FINISHED)
     document = document_of(inspection, code, wishes.threshold, fixes)
     if bump is not None:
-        from rlaudit.bump.bump import reported
+        from rlaudit.inspection.bump.bump import reported
 
         document["bump"] = reported(bump, inspection, standing)
     if wishes.diff:
@@ -210,7 +210,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     pages = [output for output in wishes.outputs if output.report_format.name == "html"]
     recordings = recordings_alone(collected) if pages and bump is None else ()
     if recordings:
-        from rlaudit.inspection.public_recording import public_report
+        from rlaudit.report.of_public_recording import public_report
 
         write_outputs(pages, public_report(recordings, request, code, wishes.threshold))
     write_outputs([output for output in wishes.outputs if not recordings or output not in pages], document)

@@ -10,11 +10,11 @@ import typer
 
 from rlaudit.cli.names import one_of, rule_names
 from rlaudit.cli.shown import folded, in_columns, show
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
+from rlaudit.text.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
-    from rlaudit.advisories.advisory import Advisory
+    from rlaudit.rules.advisories.advisory import Advisory
 
 
 Rows = Iterable[Sequence[object]]
@@ -85,7 +85,7 @@ def _rules() -> Rows:
 
 
 def _advisories() -> Rows:
-    from rlaudit.advisories import known_advisories
+    from rlaudit.rules.advisories import known_advisories
 
     return _rows_of(known_advisories())
 
@@ -95,7 +95,7 @@ def _rows_of(advisories: "Mapping[str, Advisory]") -> Rows:
 
 
 def _of_framework(what: Listed, framework: str) -> Rows:
-    from rlaudit.advisories import defects_of, known_advisories
+    from rlaudit.rules.advisories import defects_of, known_advisories
 
     known = {advisory.of for advisory in known_advisories().values()}
     package = framework.replace("_", "-")
@@ -106,8 +106,8 @@ def _of_framework(what: Listed, framework: str) -> Rows:
 
 
 def _crossed(before: str, after: str) -> str:
-    from rlaudit.advisories import crossed
     from rlaudit.inspection.versions import version_named
+    from rlaudit.rules.advisories import crossed
 
     base, to = version_named(before), version_named(after)
     defects = crossed(base, to)
@@ -151,7 +151,7 @@ def _settings_keys() -> Rows:
 
 
 def _causes() -> Rows:
-    from rlaudit.attribution.attribute import all_causes
+    from rlaudit.causes.attribution.attribute import all_causes
 
     return [(name, cause.layer, cause.title) for name, cause in all_causes().items()]
 
@@ -174,7 +174,7 @@ def _factors() -> Rows:
 
 def _metrics() -> str:
     from rlaudit.curves.metric_translation import listed
-    from rlaudit.measurement.measure import all_metrics
+    from rlaudit.statistics.measurement.measure import all_metrics
 
     return listed(all_metrics())
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.advisories import crossed
 from rlaudit.errors import UsageError
 from rlaudit.inspection.versions import version_named
+from rlaudit.rules.advisories import crossed
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue

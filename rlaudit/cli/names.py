@@ -31,18 +31,18 @@ _MENTIONS = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)+|`[a-z0-9]+`|\b\d+(?:\.\d+){
 @lru_cache(maxsize=1)
 def described() -> Mapping[str, Mapping[str, Path]]:
     """Return the names of each kind, with the file that describes each."""
-    frameworks = _files("dialects/frameworks", ".yaml", joint="_")
+    frameworks = _files("configs/dialects/frameworks", ".yaml", joint="_")
     releases = ((name, file) for name, file in _files("vllm/data", ".json").items() if name[0].isdigit())
     return {
         "topics": TOPICS,
-        "rules": {**_files("advisories", ".yaml"), **_files("rules")},
+        "rules": {**_files("rules/advisories", ".yaml"), **_files("rules")},
         "factors": {
             **_files("laboratory/factors"),
             "weight-update": _PACKAGE / "laboratory" / "studies" / "updates" / "factor.py",
         },
         "causes": _files("causes"),
         "tests": _tests(),
-        "metrics": _files("metrics", joint="_"),
+        "metrics": _files("statistics/metrics", joint="_"),
         # Another program of a framework is a file as `trl.server.yaml`.
         "frameworks": {name: file for name, file in frameworks.items() if "." not in name},
         "versions": dict(sorted(releases, key=lambda release: [int(part) for part in re.findall(r"\d+", release[0])])),
@@ -133,4 +133,4 @@ def of_kind(kind: str) -> Completed:
 
 def formats() -> list[str]:
     """Return the formats of reports."""
-    return [module.name for module in pkgutil.iter_modules([str(_PACKAGE / "rendering" / "formats")])]
+    return [module.name for module in pkgutil.iter_modules([str(_PACKAGE / "report" / "rendering" / "formats")])]

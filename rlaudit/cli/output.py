@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from rlaudit.cli.names import formats
 from rlaudit.cli.terminal import terminal_width
 from rlaudit.errors import UsageError
-from rlaudit.rendering.report_format import ReportFormat
-from rlaudit.standard_input import DASH
-from rlaudit.standard_output import in_ascii, to_stdout, utf_8
-from rlaudit.unusable_place import unusable_place
-from rlaudit.write_atomically import write_atomically
+from rlaudit.files.standard_input import DASH
+from rlaudit.files.standard_output import in_ascii, to_stdout, utf_8
+from rlaudit.files.unusable_place import unusable_place
+from rlaudit.files.write_atomically import write_atomically
+from rlaudit.report.rendering.report_format import ReportFormat
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -44,7 +44,7 @@ def parse_outputs(wanted: Sequence[str] | None, verbose: bool = False) -> list[O
         name, _, path = _with_format(text).partition(":")
         if name not in names:
             raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(names)}")
-        report_format: ReportFormat = importlib.import_module(f"rlaudit.rendering.formats.{name}").FORMAT
+        report_format: ReportFormat = importlib.import_module(f"rlaudit.report.rendering.formats.{name}").FORMAT
         report_format = report_format.verbose() if verbose else report_format
         outputs.append(Output(report_format, Path(path) if path not in ("", DASH) else None))
     on_stdout = sum(output.path is None for output in outputs)

@@ -9,13 +9,13 @@ from pathlib import Path
 import rlaudit
 from rlaudit.cli.names import TOPICS, described, related, rule_names, words_of_a_report
 from rlaudit.cli.shown import drawn, folded, show
-from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
 from rlaudit.discover import offered
 from rlaudit.errors import UsageError
 from rlaudit.layers import Layer
+from rlaudit.text.did_you_mean import VERY_NEAR, did_you_mean
 
 _PACKAGE = Path(rlaudit.__file__).parent
-_FRAMEWORKS = _PACKAGE / "dialects" / "frameworks"
+_FRAMEWORKS = _PACKAGE / "configs" / "dialects" / "frameworks"
 
 
 def print_page(name: str, in_full: bool = False) -> int:
@@ -74,11 +74,11 @@ def _about_rule(name: str) -> str | None:
 
 
 def _about_metric(name: str) -> str | None:
-    offer = offered("metrics", name, "METRIC")
+    offer = offered("statistics/metrics", name, "METRIC")
     if offer is None:
         return None
     from rlaudit.curves.metric_translation import translation
-    from rlaudit.metrics import UNCLIPPED
+    from rlaudit.statistics.metrics import UNCLIPPED
 
     texts = {key: ast.literal_eval(offer.values[key]) for key in ("name", "formula", "unit", "reads")}
     clipping = ast.literal_eval(offer.values["clipping"]) if "clipping" in offer.values else UNCLIPPED
@@ -141,7 +141,7 @@ def _about_framework(name: str, in_full: bool = False) -> str | None:
     # Frameworks as they write themselves: prime-rl, NeMo-RL.
     file = _FRAMEWORKS / f"{name.lower().replace('-', '_')}.yaml"
     if file.stem.isidentifier() and file.is_file():
-        from rlaudit.dialects.page import page_of
+        from rlaudit.configs.dialects.page import page_of
 
         return page_of(file, in_full)
     return None
@@ -199,9 +199,9 @@ def _about_command(name: str) -> str | None:
 
 
 def _about_recording() -> str:
-    from rlaudit.recorder.folder import RECORDER
-    from rlaudit.recorder.hook_points import where_recorded
-    from rlaudit.recorder.trainer_functions import known_functions
+    from rlaudit.recording.folder import RECORDER
+    from rlaudit.recording.hook_points import where_recorded
+    from rlaudit.recording.trainer_functions import known_functions
 
     # It is parsed and not imported, as it is made to run inside a training.
     documented = ast.get_docstring(ast.parse(RECORDER.read_text(encoding="utf-8"))) or ""
@@ -209,7 +209,7 @@ def _about_recording() -> str:
 
 
 def _about_dialects() -> str:
-    from rlaudit.dialects.page import grammar
+    from rlaudit.configs.dialects.page import grammar
 
     return grammar()
 

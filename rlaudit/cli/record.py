@@ -16,7 +16,7 @@ import typer
 
 from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recorder.folder import (
+from rlaudit.recording.folder import (
     COPY,
     Settings,
     check_python_path,
@@ -26,12 +26,12 @@ from rlaudit.recorder.folder import (
     variables,
     write_folder,
 )
-from rlaudit.recorder.own_programs import path_without
-from rlaudit.recorder.run import check_command, run
-from rlaudit.recorder.unreached import Onlooker
-from rlaudit.recorder.writers import is_private, refuse_planted
-from rlaudit.say import answer, say
+from rlaudit.recording.own_programs import path_without
+from rlaudit.recording.run import check_command, run
+from rlaudit.recording.unreached import Onlooker
+from rlaudit.recording.writers import is_private, refuse_planted
 from rlaudit.secrets import learn_text
+from rlaudit.text.say import answer, say
 
 # The recorder lies in the recording: on a shared file system the processes of other nodes find both.
 _FOLDER = "recorder"
@@ -165,8 +165,8 @@ def _record(command: list[str], out: Path, settings: Settings) -> int:
 
 def _close(out: Path, code: int, onlooker: Onlooker) -> int:
     """Print the end of the recording, and return the exit code."""
-    from rlaudit.recorder.closing import closing, has_engine, recorded_here
-    from rlaudit.recorder.recording import is_recording, open_recording
+    from rlaudit.recording.closing import closing, has_engine, recorded_here
+    from rlaudit.recording.recording import is_recording, open_recording
 
     recording = None
     if is_recording(out):
@@ -219,9 +219,9 @@ def _runtime_env(folder: Path, into: Path | None) -> str:
 
 
 def _merge(words: list[str], into: Path | None) -> int:
-    from rlaudit.recorder.closing import closing
-    from rlaudit.recorder.merge import merge
-    from rlaudit.recorder.recording import open_recording
+    from rlaudit.recording.closing import closing
+    from rlaudit.recording.merge import merge
+    from rlaudit.recording.recording import open_recording
 
     # Options after the first recording are not parsed, as they could be those of a command.
     if into is None and len(words) > 2 and words[-2] == "--into":
@@ -251,7 +251,7 @@ def _place(into: Path | None) -> Path:
     """Make the folder to record into. Raises UsageError if it holds a recording."""
     if into is None:
         return _new_folder(_absolute(Path(_RECORDINGS)))
-    from rlaudit.recorder.recording import is_recording
+    from rlaudit.recording.recording import is_recording
 
     out = _absolute(into)
     check_python_path(out)

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.advisories import crossed, defects_of
-from rlaudit.advisories.advisory import VLLM
 from rlaudit.cli.move_page import move_page
 from rlaudit.errors import UsageError
 from rlaudit.report.figures import interval
 from rlaudit.report.parts.releases import Cell
+from rlaudit.rules.advisories import crossed, defects_of
+from rlaudit.rules.advisories.advisory import VLLM
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
+from rlaudit.text.did_you_mean import did_you_mean
 
 # `COMMAND --option`, `COMMAND WORD` or `COMMAND` -> what replaces it, in words that can be pasted.
 REPLACED_BY: Mapping[str, str] = {

@@ -8,11 +8,11 @@ import typer
 from rlaudit.cli.options import Outputs
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import UsageError
-from rlaudit.say import say
-from rlaudit.standard_output import to_stdout
+from rlaudit.files.standard_output import to_stdout
+from rlaudit.text.say import say
 
 if TYPE_CHECKING:
-    from rlaudit.rendering.mismatch_table import MismatchTable
+    from rlaudit.report.rendering.mismatch_table import MismatchTable
 
 
 def report(
@@ -34,8 +34,8 @@ def report(
     """
     from rlaudit.ablation.unfinished_run import unfinished_document
     from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
-    from rlaudit.rendering.mismatch_table import rendered
     from rlaudit.report.read_report import read_report
+    from rlaudit.report.rendering.mismatch_table import rendered
 
     outputs = parse_outputs(output, verbose) if output or table is None else []
     mismatch_table = None if table is None else _table(table, outputs)
@@ -53,7 +53,7 @@ def report(
 
 
 def _table(name: str, outputs: list[Output]) -> "MismatchTable":
-    from rlaudit.rendering.mismatch_table import TABLES
+    from rlaudit.report.rendering.mismatch_table import TABLES
 
     if name not in TABLES:
         raise UsageError(f"no project {name!r} asks for a table", f"there are: {', '.join(TABLES)}")

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from rlaudit.cli.terminal import columns, terminal_width
-from rlaudit.standard_output import to_stdout
+from rlaudit.files.standard_output import to_stdout
 
 # Columns; a line is not folded further.
 _NARROWEST = 40

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rlaudit.cli.options import ray_address
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.place import Place
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 
 if TYPE_CHECKING:
     from rlaudit.engines.cells.on_ray import Cluster

@@ -7,7 +7,7 @@ from typing import Any
 
 from rlaudit.configs.syntax.flags import Flag, typed
 from rlaudit.configs.syntax.node import Node
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 from rlaudit.settings.place import Place
 from rlaudit.unknown import Unknown
 

@@ -1,6 +1,6 @@
 """What a dialect offers: how it is recognised, and how it is read.
 
-Frameworks are declared (`rlaudit/dialects`). Plain vLLM is read by files of `dialects/` that bind DIALECT and fill a
+Frameworks are declared (`rlaudit/configs/dialects`). Plain vLLM is read by files of `dialects/` that bind DIALECT and fill a
 Draft (draft.py).
 """
 

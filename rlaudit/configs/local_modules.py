@@ -12,7 +12,7 @@ from rlaudit.configs.lost_updates import AN_ENGINE
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
-from rlaudit.work_tree import is_inside
+from rlaudit.files.work_tree import is_inside
 
 # Where a project's packages lie, from its root.
 _ROOTS = ("", "src/")

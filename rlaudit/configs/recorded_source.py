@@ -10,12 +10,12 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.source import Source
 from rlaudit.errors import NotFinished
+from rlaudit.files.work_tree import is_inside, trees_of
 from rlaudit.vllm.machine import MACHINES, Machine
-from rlaudit.work_tree import is_inside, trees_of
 
 if TYPE_CHECKING:
-    from rlaudit.recorder.recorded_process import Process
-    from rlaudit.recorder.recording import Recording
+    from rlaudit.recording.recorded_process import Process
+    from rlaudit.recording.recording import Recording
 
 ENDING = ".jsonl"
 # What a config that was read from a recording is called in reports.
@@ -93,7 +93,7 @@ def recorded_source(path: str) -> RecordedSource | None:
     if place.suffix != ENDING and not (place.is_dir() and any(place.glob(f"*{ENDING}"))):
         return None
     # Reading recordings costs start-up time that files should not pay.
-    from rlaudit.recorder.recording import is_recording, open_recording
+    from rlaudit.recording.recording import is_recording, open_recording
 
     trees = trees_of(path)
     for file in place.glob(f"*{ENDING}"):

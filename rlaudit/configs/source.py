@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from rlaudit.configs.syntax.node import Node
-from rlaudit.read_regular import read_regular
+from rlaudit.files.read_regular import read_regular
+from rlaudit.files.work_tree import is_inside, trees_of
 from rlaudit.secrets import learn_text
-from rlaudit.work_tree import is_inside, trees_of
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call

@@ -4,9 +4,9 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from rlaudit.counted import counted
 from rlaudit.errors import UsageError
 from rlaudit.statistics.exceedance import Exceedance
+from rlaudit.text.counted import counted
 
 _WRITTEN = re.compile(r"\s*(?P<metric>[^<>=\s]+)\s*(?P<holds>[<>])\s*(?P<limit>[^<>=\s]+)\s*")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.curves.run_log import Problems
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 
 
 def json_lines(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, Any]]]:

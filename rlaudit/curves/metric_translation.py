@@ -9,7 +9,7 @@ from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights
 from rlaudit.curves.metric_names import BANDS, DEFINITIONS, KNOWN, known_metric
 
 if TYPE_CHECKING:
-    from rlaudit.measurement.metric import Metric
+    from rlaudit.statistics.measurement.metric import Metric
 
 # Metrics of rlaudit whose quantity has another name in logs.
 QUANTITIES: Mapping[str, str] = {

@@ -14,7 +14,7 @@ Rollouts that no trainer has scored are judged in the first layer alone, by samp
 
 from dataclasses import dataclass, replace
 
-from rlaudit.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
+from rlaudit.causes.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
 from rlaudit.diagnosis.distance import ORDINARY, Distance, Yardstick
 from rlaudit.diagnosis.evidence import Evidence, Today
 from rlaudit.diagnosis.inference_path import say_path

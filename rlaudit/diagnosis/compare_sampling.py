@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.errors import UsageError
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.remote_log import is_file, opened_log
+from rlaudit.files.yaml_file import read_yaml_file
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.parse_json import parse_json
-from rlaudit.remote_log import is_file, opened_log
 from rlaudit.tokens.export import Part
-from rlaudit.yaml_file import read_yaml_file
 
 SIDECAR = "rollout.yaml"
 PARAMETERS = tuple(parameter.name for parameter in fields(Semantics))

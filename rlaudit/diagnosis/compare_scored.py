@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from rlaudit.counted import counted
 from rlaudit.engines.cells.cell import Cell, finished
 from rlaudit.engines.cells.executor import Asked, OneAtATime
 from rlaudit.engines.cells.launch import Outcome
@@ -41,7 +40,8 @@ from rlaudit.laboratory.scoring import (
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.progress import Progress
+from rlaudit.text.counted import counted
+from rlaudit.text.progress import Progress
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 RAW = Semantics()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 from rlaudit.statistics.resample import REPLICATES
 from rlaudit.tokens.first_look import FirstLook
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.counted import counted
 from rlaudit.diagnosis.compare import Comparison, judged, worded
 from rlaudit.diagnosis.compare_sampling import Meanings, known_of, meanings_of
 from rlaudit.diagnosis.compare_settings import CompareSettings
@@ -15,7 +14,8 @@ from rlaudit.diagnosis.evidence import Scored, gather
 from rlaudit.diagnosis.read_log import LogPart, read_file, read_part, sampled_from, together
 from rlaudit.diagnosis.read_on_ray import ReadFiles
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.progress import Progress, readable
+from rlaudit.text.counted import counted
+from rlaudit.text.progress import Progress, readable
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.export import all_scorable
 from rlaudit.tokens.fault import Fault, FaultKind, Faults

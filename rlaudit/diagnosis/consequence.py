@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import judge
-from rlaudit.measurement.measure import Measurement
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.statistics.measurement.contrast import judge
+from rlaudit.statistics.measurement.measure import Measurement
+from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
 
 # Share of tokens (PPO) or sequences (GSPO) clipped above which the objective feels it. The trade: a smaller share takes
 # more than the 300 prompts to rule out that this one does, a larger one would be seen in any clip-rate curve.

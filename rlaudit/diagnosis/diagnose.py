@@ -38,8 +38,8 @@ from rlaudit.laboratory.studies.arms.rollout import flashinfer_not_seen
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict
 from rlaudit.meaning.words import unseen_by
-from rlaudit.measurement.measure import all_metrics, measure, tally
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.measure import all_metrics, measure, tally
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 
 REFERENCE = "reference"
 # What a setting that is worth making was seen to do.

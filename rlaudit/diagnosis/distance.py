@@ -43,10 +43,10 @@ from typing import Any
 
 from rlaudit.diagnosis.consequence import Consequence, Measurements, consequence, unfelt_k2
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import judge
-from rlaudit.measurement.measure import Measurement, Tally, all_metrics
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
-from rlaudit.measurement.non_inferiority import NonInferiority, non_inferiority
+from rlaudit.statistics.measurement.contrast import judge
+from rlaudit.statistics.measurement.measure import Measurement, Tally, all_metrics
+from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.statistics.measurement.non_inferiority import NonInferiority, non_inferiority
 
 FLOAT16_CLOSER = 24.0
 # k3, nats: twice the largest that is published of a dense pair in bfloat16 (2.0e-3, below).

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Layer
-from rlaudit.measurement.contrast import Contrast
+from rlaudit.statistics.measurement.contrast import Contrast
 
 # The factor that changes nothing: what it seems to do is noise.
 DUMMY = "dummy"

@@ -18,9 +18,9 @@ from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_fac
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import Layer
 from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
-from rlaudit.measurement.contrast import Contrast, contrast
-from rlaudit.measurement.measure import all_metrics
-from rlaudit.measurement.metric import FLOAT32_RESOLUTION
+from rlaudit.statistics.measurement.contrast import Contrast, contrast
+from rlaudit.statistics.measurement.measure import all_metrics
+from rlaudit.statistics.measurement.metric import FLOAT32_RESOLUTION
 
 # Both sides are one step of a float32 logsumexp off at most, all tokens the same way.
 LEAST_FLOOR = {SEMANTIC_METRIC: 2 * FLOAT32_RESOLUTION, PATH_METRIC: 0.5 * (2 * FLOAT32_RESOLUTION) ** 2}

@@ -20,8 +20,8 @@ from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.from_siblings import Siblings, siblings_of
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.meaning.token_evidence import TokenEvidence, token_evidence
-from rlaudit.measurement.measure import Measurement, Tally, measure_tally
-from rlaudit.recorder.recorded_weights import RecordedWeights
+from rlaudit.recording.recorded_weights import RecordedWeights
+from rlaudit.statistics.measurement.measure import Measurement, Tally, measure_tally
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.data_share import DataShare

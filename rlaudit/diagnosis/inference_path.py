@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rlaudit.attribution.attribute import Attribution, NamedCause
-from rlaudit.attribution.cause import NotTested
-from rlaudit.counted import counted
+from rlaudit.causes.attribution.attribute import Attribution, NamedCause
+from rlaudit.causes.attribution.cause import NotTested
 from rlaudit.diagnosis import rounded_updates
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import ORDINARY, Distance, Reference, UsualDistance, Yardstick
@@ -22,11 +21,12 @@ from rlaudit.diagnosis.effect import Effect, EffectVerdict
 from rlaudit.diagnosis.judge_path import SHIFTS, Decided, InferencePath
 from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
-from rlaudit.measurement.measure import Measurement
-from rlaudit.measurement.metric import Clip
-from rlaudit.measurement.non_inferiority import NonInferiority
-from rlaudit.recorder.recorded_weights import RecordedWeights
+from rlaudit.recording.recorded_weights import RecordedWeights
 from rlaudit.statistics.estimate import figure
+from rlaudit.statistics.measurement.measure import Measurement
+from rlaudit.statistics.measurement.metric import Clip
+from rlaudit.statistics.measurement.non_inferiority import NonInferiority
+from rlaudit.text.counted import counted
 
 # A comparison of logs needs no laboratory.
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from enum import Enum
 
 import numpy as np
 
-from rlaudit.attribution.attribute import ALPHA, Attribution
-from rlaudit.attribution.cause import Outcome, Signature
+from rlaudit.causes.attribution.attribute import ALPHA, Attribution
+from rlaudit.causes.attribution.cause import Outcome, Signature
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.rounded_updates import updates_rounded_away
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.recorder.recorded_weights import RecordedWeights
+from rlaudit.recording.recorded_weights import RecordedWeights
 from rlaudit.tokens.alignment import Misalignment
 
 SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.value})

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from rlaudit.advisories import has_rule, known_advisories
-from rlaudit.audit.audit import Side, audit_of
 from rlaudit.engines.hardware.accelerator import machine_of
-from rlaudit.engines.vllm.expected_engine import config_of
+from rlaudit.engines.inside.expected_engine import config_of
 from rlaudit.laboratory.studies.arms.plan import Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Layer
+from rlaudit.rules.advisories import has_rule, known_advisories
+from rlaudit.rules.audit.audit import Side, audit_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,9 @@ from rlaudit.layers import Verdict
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
-from rlaudit.measurement.measure import Measurement, measure
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
+from rlaudit.statistics.measurement.measure import Measurement, measure
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 from rlaudit.tokens.pairs import LogprobPairs
 
 

@@ -13,8 +13,8 @@ from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Judgement, Verdict
 from rlaudit.meaning.words import UNEXPLAINED
-from rlaudit.measurement.measure import all_metrics, measure, tally
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.statistics.measurement.measure import all_metrics, measure, tally
+from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
 
 # What a distance is judged on.
 FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rlaudit.layers import Judgement, Layer, Verdict
-from rlaudit.measurement.measure import Measurement, Tally, all_metrics
-from rlaudit.measurement.non_inferiority import non_inferiority
+from rlaudit.statistics.measurement.measure import Measurement, Tally, all_metrics
+from rlaudit.statistics.measurement.non_inferiority import non_inferiority
 
 METRIC = "k3"
 

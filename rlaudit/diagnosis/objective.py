@@ -14,8 +14,8 @@ from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.inference_path import let_pass
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.statistics.estimate import figure
+from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
 
 # A comparison of logs needs no laboratory.
 if TYPE_CHECKING:

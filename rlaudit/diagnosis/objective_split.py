@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.layers import Verdict
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
-from rlaudit.metrics.ppo_clip_fraction import is_clipped
+from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.statistics.metrics.ppo_clip_fraction import is_clipped
 from rlaudit.statistics.resample import REPLICATES, cluster_sums, cluster_weights, ratio, resampled, unseen
 from rlaudit.tokens.pairs import LogprobPairs, importance_ratio
 from rlaudit.tokens.token_batch import TokenBatch

@@ -17,8 +17,8 @@ import numpy as np
 from rlaudit.arrays import Integers
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.errors import NotFinished
-from rlaudit.measurement.measure import Tally
-from rlaudit.measurement.running_tally import PartTally, RunningTally
+from rlaudit.statistics.measurement.measure import Tally
+from rlaudit.statistics.measurement.running_tally import PartTally, RunningTally
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.export import Export, Part

@@ -17,8 +17,8 @@ from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.read_log import LogPart, read_file
 from rlaudit.engines.cells.on_ray import connected, first_line
 from rlaudit.errors import NotFinished
-from rlaudit.own_sources import SAME_ON_EVERY_NODE, sources_digest
-from rlaudit.remote_log import exists, is_remote
+from rlaudit.files.own_sources import SAME_ON_EVERY_NODE, sources_digest
+from rlaudit.files.remote_log import exists, is_remote
 from rlaudit.tokens.export import Part
 from rlaudit.tokens.open_table import TokenTable, all_exports
 

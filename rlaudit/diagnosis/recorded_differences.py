@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rlaudit.audit.audit import Audit, Side, as_json
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.layers import Layer
-from rlaudit.recorder.redaction import HASHED
+from rlaudit.recording.redaction import HASHED
+from rlaudit.rules.audit.audit import Audit, Side, as_json
 from rlaudit.settings.rollout_config import NAMED_BY_EVERY_DIALECT
 from rlaudit.settings.trainer_facts import OF_UPDATES
 from rlaudit.unknown import Unknown

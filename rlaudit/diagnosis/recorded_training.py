@@ -20,10 +20,10 @@ from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.versions import Versions
 from rlaudit.layers import Verdict
-from rlaudit.progress import Progress
 from rlaudit.rules import known_rules
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.settings.trainer_facts import WeightUpdates
+from rlaudit.text.progress import Progress
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import Machine

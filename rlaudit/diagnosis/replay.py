@@ -21,8 +21,8 @@ from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.rollout import MOST_ASKED_AGAIN, counts_what_was_sampled
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Judgement, Verdict
-from rlaudit.measurement.measure import Measurement, measure
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.measure import Measurement, measure
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 from rlaudit.tokens.pairs import LogprobPairs
 
 Measurements = Mapping[str, Measurement]

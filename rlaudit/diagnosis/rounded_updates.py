@@ -12,11 +12,11 @@ Not covered: rounding that is as large after each update, as with a checkpoint i
 
 import numpy as np
 
-from rlaudit.attribution.cause import NotTested, Outcome
-from rlaudit.attribution.part_signature import part_signature
+from rlaudit.causes.attribution.cause import NotTested, Outcome
+from rlaudit.causes.attribution.part_signature import part_signature
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.measurement.excess import fit_excess
-from rlaudit.recorder.recorded_weights import RecordedWeights
+from rlaudit.recording.recorded_weights import RecordedWeights
+from rlaudit.statistics.measurement.excess import fit_excess
 
 NAME = "updates-rounded-away"
 WIDE, NARROW = "torch.float32", frozenset({"torch.bfloat16", "torch.float16"})

@@ -16,11 +16,11 @@ import numpy as np
 from rlaudit.diagnosis.compare_scored import LoggedRequest, scored_tokens
 from rlaudit.diagnosis.evidence import Scored
 from rlaudit.engines.cells.seal import Damage, read_seal
+from rlaudit.files.parse_json import parse_json
 from rlaudit.laboratory.run_folder import CELL_FOLDERS
 from rlaudit.laboratory.scoring import Scores, ScoringBatch, read_scores
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics
-from rlaudit.parse_json import parse_json
 from rlaudit.tokens.token_batch import TokenBatch
 
 # A table keeps what was scored; this is for formats that keep four bytes of it.

@@ -8,18 +8,18 @@ it. A factor is named as the cure only if setting it alone makes the meaning mat
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rlaudit.attribution.attribute import Attribution, all_causes, because_of
-from rlaudit.attribution.cause import Stage
-from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_names
 from rlaudit.causes import wrong_weights
-from rlaudit.counted import counted
+from rlaudit.causes.attribution.attribute import Attribution, all_causes, because_of
+from rlaudit.causes.attribution.cause import Stage
+from rlaudit.causes.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_names
 from rlaudit.diagnosis.effect import DUMMY, Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.words import UNEXPLAINED, conclusion_of, evidence_of_logs, ratio_line
-from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import figure
+from rlaudit.statistics.measurement.measure import Measurement
+from rlaudit.text.counted import counted
 
 # A comparison of logs needs no laboratory.
 if TYPE_CHECKING:

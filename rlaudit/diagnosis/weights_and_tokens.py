@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.recorder.recorded_weights import RecordedWeights
+from rlaudit.recording.recorded_weights import RecordedWeights
 
 
 @dataclass(frozen=True)

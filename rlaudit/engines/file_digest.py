@@ -12,8 +12,8 @@ import re
 import time
 from pathlib import Path
 
-from rlaudit.cache_folder import cache_folder
-from rlaudit.write_atomically import write_atomically
+from rlaudit.files.cache_folder import cache_folder
+from rlaudit.files.write_atomically import write_atomically
 
 # Bytes. A smaller file is read within 0.1 s, about what a look-up costs on a slow disk.
 WORTH_KEEPING = 64 * 2**20

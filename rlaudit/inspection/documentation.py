@@ -8,9 +8,9 @@ from rlaudit.discover import offered
 from rlaudit.inspection.suppression import RULES
 
 if TYPE_CHECKING:
-    from rlaudit.advisories.advisory import Advisory
+    from rlaudit.rules.advisories.advisory import Advisory
 
-_ADVISORIES = Path(__file__).parents[1] / "advisories"
+_ADVISORIES = Path(__file__).parents[1] / "rules" / "advisories"
 WIDTH = 120  # of docstrings in this repository
 
 
@@ -23,7 +23,7 @@ def rule_documentation(name: str) -> str | None:
     file = _ADVISORIES / f"{name}.yaml"
     if file.parent != _ADVISORIES or not file.is_file():
         return about
-    from rlaudit.advisories.advisory import read_advisory
+    from rlaudit.rules.advisories.advisory import read_advisory
 
     advisory = read_advisory(file)
     return f"{about if about is not None else advisory.about}\n\n{_facts(advisory)}"

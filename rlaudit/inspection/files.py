@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from rlaudit.configs.recorded_source import RecordedSource, recorded_source
 from rlaudit.configs.source import LARGEST_BYTES, SHELL, Source
 from rlaudit.errors import NotFinished
-from rlaudit.read_regular import read_regular
-from rlaudit.standard_input import DASH
-from rlaudit.work_tree import is_inside, trees_of
+from rlaudit.files.read_regular import read_regular
+from rlaudit.files.standard_input import DASH
+from rlaudit.files.work_tree import is_inside, trees_of
 
 if TYPE_CHECKING:
-    from rlaudit.recorder.recording import Recording
+    from rlaudit.recording.recording import Recording
 
 _OF_DATA = (".yaml", ".yml", ".json", ".toml", ".py", ".log", ".dockerfile", ".containerfile")
 SUFFIXES = SHELL | {*_OF_DATA}

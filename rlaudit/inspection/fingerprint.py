@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from rlaudit.audit.finding import Finding
+from rlaudit.rules.audit.finding import Finding
 
 
 def fingerprint(finding: Finding, relative: Callable[[str], str]) -> str:

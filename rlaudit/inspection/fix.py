@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from rlaudit.audit.finding import Finding
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.proof import broken_promise
+from rlaudit.rules.audit.finding import Finding
 from rlaudit.settings.place import Edit
 from rlaudit.settings.rollout_config import RolloutConfig
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rlaudit.audit.finding import Finding
 from rlaudit.configs.recorded_source import RecordedSource
+from rlaudit.files.write_atomically import write_atomically
 from rlaudit.inspection.files import Collected, TextFile, reason
 from rlaudit.inspection.fix import FixedFile, fix_file, key_of
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
 from rlaudit.inspection.inspect_file import InspectedFile
-from rlaudit.write_atomically import write_atomically
+from rlaudit.rules.audit.finding import Finding
 
 _ANYBODY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

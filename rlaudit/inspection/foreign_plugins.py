@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rlaudit.read_regular import NotRegular, read_regular
+from rlaudit.files.read_regular import NotRegular, read_regular
 
 _LARGEST_BYTES = 100_000
 # general_plugins, platform_plugins, logits_processors and others.

@@ -6,7 +6,6 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
-from rlaudit.audit.finding import Finding
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.source import Source
 from rlaudit.errors import UsageError
@@ -20,6 +19,7 @@ from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressi
 from rlaudit.inspection.versions import version_named
 from rlaudit.inspection.without_config import Mention, OtherEngine, mention, other_engine
 from rlaudit.rules import known_rules
+from rlaudit.rules.audit.finding import Finding
 from rlaudit.severity import FailFor, Threshold
 from rlaudit.vllm.machine import Machine
 

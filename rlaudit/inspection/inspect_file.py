@@ -6,9 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
-from rlaudit.audit.audit import Audit, audit_of
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.source import Source
@@ -17,6 +14,9 @@ from rlaudit.inspection.read_configs import Bug, Unreadable, read_configs, recog
 from rlaudit.inspection.so_today import with_today
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit, audit_of
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.settings.place import Place
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.vllm.machine import NPU, ROCM, Machine

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlaudit.audit.audit import Side
 from rlaudit.inspection.inspect_file import InspectedFile
+from rlaudit.rules.audit.audit import Side
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.renamed import COMPILATION, predecessors, renamed_keys, renamed_value, translated
 from rlaudit.vllm.resolve import object_of, resolution_rules

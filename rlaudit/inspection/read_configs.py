@@ -72,7 +72,7 @@ class FileConfigs:
 def known_dialects(files: tuple[Path, ...] = ()) -> Mapping[str, Dialect]:
     """Return every dialect by name. files: further dialects, which replace those of the same name."""
     from rlaudit.configs import readers
-    from rlaudit.dialects.declared import declared, named_dialect
+    from rlaudit.configs.dialects.declared import declared, named_dialect
 
     read_by_code = discover(readers, "DIALECT", Dialect)
     documentation = read_by_code.documentation

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from rlaudit.audit.rule import Rule
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.text.did_you_mean import did_you_mean
 
 
 def selected(

@@ -11,12 +11,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
+from rlaudit.files.work_tree import is_inside, trees_of
 from rlaudit.inspection.suppression import Suppression, settings_suppression
 from rlaudit.settings.place import Place
 from rlaudit.severity import FailFor
-from rlaudit.work_tree import is_inside, trees_of
+from rlaudit.text.did_you_mean import did_you_mean
 
 KEYS: Mapping[str, tuple[type, str]] = {
     "from": (str, "vLLM that runs today"),

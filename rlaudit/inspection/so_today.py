@@ -8,9 +8,9 @@ over, and is refused now.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rlaudit.audit.audit import UNKNOWN_VALUE
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
+from rlaudit.rules.audit.audit import UNKNOWN_VALUE
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
 
 
 def with_today(

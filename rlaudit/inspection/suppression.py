@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
-from rlaudit.audit.finding import Action, ActionKind, Finding
-from rlaudit.did_you_mean import did_you_mean
+from rlaudit.rules.audit.finding import Action, ActionKind, Finding
 from rlaudit.settings.place import Place
 from rlaudit.severity import Severity
+from rlaudit.text.did_you_mean import did_you_mean
 
 _COMMENT = re.compile(
     r"(?:^|(?<=\s))#\s*rlaudit:\s*ignore(?P<file>-file)?\s*\[(?P<names>[^\]\n]*)\][ \t]*(?P<reason>[^\r\n]*)"

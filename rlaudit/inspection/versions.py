@@ -14,9 +14,9 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.errors import UsageError
-from rlaudit.pins.files import PinnedIn, pinned_around
-from rlaudit.pins.pin import VLLM, Pin, images, line_at, release, requirements, span
 from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.pins.files import PinnedIn, pinned_around
+from rlaudit.vllm.pins.pin import VLLM, Pin, images, line_at, release, requirements, span
 
 # Versions that an engine and its server print in a log.
 _LOGGED = re.compile(r"(?:LLM engine \(v|vLLM API server version )(?P<version>\d+\.\d+[\w.+!-]*)")

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from rlaudit.configs.dialects.spec import head_of, shipped
 from rlaudit.configs.not_read import not_read
 from rlaudit.configs.source import Source
-from rlaudit.dialects.spec import head_of, shipped
 
 MOST_OF_AN_ENGINE = 3
 MOST_OF_A_WORD = 50

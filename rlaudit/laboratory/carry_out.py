@@ -12,7 +12,7 @@ from rlaudit.laboratory.run_folder import RunFolder, opened
 from rlaudit.laboratory.run_setup import prepare
 from rlaudit.laboratory.study import FinishedT, PlanT, RecipeT, Study
 from rlaudit.laboratory.study_run import StudyRun
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.dtypes import kernel_cache
+from rlaudit.engines.inside.engine import gpus_of
 from rlaudit.engines.models.model_identity import identities_in
-from rlaudit.engines.vllm.engine import gpus_of
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.vllm.resolution.block_size import smallest_cpu_block

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlaudit.audit.audit import Audit
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.rules.audit.audit import Audit
 
 
 @dataclass(frozen=True)

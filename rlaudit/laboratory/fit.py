@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import MIB
+from rlaudit.engines.inside.engine import ENGINE, gpus_of
 from rlaudit.engines.models.model_files import DTYPE_BYTES, ModelFiles
-from rlaudit.engines.vllm.engine import ENGINE, gpus_of
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.scoring import GIB, TRAINER_HEADROOM_BYTES
 from rlaudit.laboratory.study import Plan

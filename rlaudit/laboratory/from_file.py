@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
-from rlaudit.audit.audit import Audit
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.models.model import MADE_HERE
 from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.errors import UsageError
-from rlaudit.home import expanded
+from rlaudit.files.home import expanded
+from rlaudit.files.yaml_file import read_yaml_file
 from rlaudit.inspection.inspect import one_config
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA, Experiment
 from rlaudit.laboratory.recorded_requests import RecordedRequests, recorded_requests
@@ -21,11 +21,11 @@ from rlaudit.laboratory.studies.arms.from_config import experiment_from
 from rlaudit.laboratory.studies.arms.further_factors import Named
 from rlaudit.laboratory.studies.updates.from_recording import updates_from
 from rlaudit.laboratory.study import known_studies
-from rlaudit.recorder.recording import is_recording, open_recording
+from rlaudit.recording.recording import is_recording, open_recording
+from rlaudit.rules.audit.audit import Audit
 from rlaudit.secrets import mask, masked_places
 from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.machine import Machine
-from rlaudit.yaml_file import read_yaml_file
 
 
 def is_recipe(path: Path) -> bool:

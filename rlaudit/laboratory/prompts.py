@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.errors import UsageError
+from rlaudit.files.parse_json import parse_json
 from rlaudit.laboratory.recipe import recipe_folders
 from rlaudit.laboratory.recorded_requests import RecordedRequests, recorded_requests
-from rlaudit.parse_json import parse_json
-from rlaudit.recorder.recording import is_recording
+from rlaudit.recording.recording import is_recording
 
 
 @dataclass(frozen=True)

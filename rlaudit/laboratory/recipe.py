@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
+from rlaudit.files.yaml_file import read_yaml_file
 from rlaudit.secrets import MASK, learn, masked_places
+from rlaudit.text.did_you_mean import did_you_mean
 from rlaudit.vllm.resolution.engine import EngineKind
-from rlaudit.yaml_file import read_yaml_file
 
 if TYPE_CHECKING:
-    from rlaudit.measurement.metric import ObjectiveSettings
+    from rlaudit.statistics.measurement.metric import ObjectiveSettings
 
 
 def _text_of_version(value: Any) -> Any:
@@ -76,7 +76,7 @@ class Objective(Keys):
     def as_settings(self) -> "ObjectiveSettings":
         """Return the ranges for the metrics. Those that are written are the objective's; both are if none is."""
         # Statistics take half a second to import; reading a recipe should not wait for that.
-        from rlaudit.measurement.metric import Clip, ObjectiveSettings
+        from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
 
         ranges = {Clip.TOKENS: "ppo_epsilon", Clip.SEQUENCES: "gspo_epsilon"}
         written = tuple(clip for clip, key in ranges.items() if key in self.model_fields_set)

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.configs.vllm_inputs.recorded_config import generation
+from rlaudit.configs.engine_arguments.recorded_config import generation
 from rlaudit.errors import NotFinished
-from rlaudit.recorder.recorded_engine import recorded_engines
-from rlaudit.recorder.recorded_process import token_records
+from rlaudit.recording.recorded_engine import recorded_engines
+from rlaudit.recording.recorded_process import token_records
 from rlaudit.tokens.recorded.recorded_log import RecordedFront, RecordedLog, recorded_log
 from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 

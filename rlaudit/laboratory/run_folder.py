@@ -24,11 +24,11 @@ from filelock import FileLock, Timeout
 
 from rlaudit.engines.cells.seal import LARGEST, SEAL, Damage, Mark, Seal, mark_of, read_seal, regular_size
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.parse_json import parse_json
-from rlaudit.plain import plain
-from rlaudit.read_regular import open_regular
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.read_regular import open_regular
+from rlaudit.files.write_atomically import replacing, write_atomically
 from rlaudit.secrets import mask
-from rlaudit.write_atomically import replacing, write_atomically
+from rlaudit.text.plain import plain
 
 PLAN, CELLS, TOKENS, REPORT = "plan.json", "cells.json", "tokens.parquet", "report.json"
 CELL_FOLDERS = "cells"

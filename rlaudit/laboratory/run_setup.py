@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import rlaudit
-from rlaudit.command_line import command_line
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
 from rlaudit.engines.cells.launch import Failure, shipped
@@ -30,14 +29,15 @@ from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.engines.models.model_identity import model_identity
 from rlaudit.engines.models.model_types import choose_trainer
 from rlaudit.errors import NotFinished
-from rlaudit.home import expanded
+from rlaudit.files.home import expanded
 from rlaudit.laboratory.fit import gpus_to_score, plan_needs, refuse_what_cannot_fit
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.study import Plan, other_models, releases
-from rlaudit.progress import Progress, seconds_since
-from rlaudit.trainer import __path__ as trainer_folder
+from rlaudit.laboratory.trainer import __path__ as trainer_folder
+from rlaudit.text.command_line import command_line
+from rlaudit.text.progress import Progress, seconds_since
 
 TOKENIZE = Path(trainer_folder[0]) / "tokenize_prompts.py"
 TOKENIZE_TIMEOUT_SECONDS = 300.0

@@ -12,7 +12,7 @@ from rlaudit.engines.cells.launch import Event, Failure, Outcome
 from rlaudit.engines.cells.seal import Damage
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import RunFolder
-from rlaudit.progress import Progress, readable
+from rlaudit.text.progress import Progress, readable
 
 
 @dataclass(frozen=True)

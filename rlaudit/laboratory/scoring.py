@@ -16,9 +16,9 @@ from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.dtypes import FLOAT32, ieee_float32
 from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.trainer import __path__ as trainer_folder
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics, candidate_semantics
-from rlaudit.trainer import __path__ as trainer_folder
 
 SCORE = Path(trainer_folder[0]) / "score.py"
 SHIPPED_WITH = (SCORE.with_name("causal_model.py"), SCORE.with_name("read_logits.py"))

@@ -15,8 +15,8 @@ from packaging.version import Version
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.dtypes import ieee_float32
-from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
+from rlaudit.engines.inside.engine import ENGINE
+from rlaudit.engines.inside.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.laboratory import studies
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe, Profile, read_recipe

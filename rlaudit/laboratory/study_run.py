@@ -28,7 +28,7 @@ from rlaudit.laboratory.scoring import (
     trial_batch,
 )
 from rlaudit.laboratory.study import Plan
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 
 WAYS_OUT = {"out-of-memory": "Take a smaller model (--model), more or larger GPUs, or bfloat16 (trainer.dtype)"}
 OTHER_WAY_OUT = "Another interpreter can be given: --trainer-python COMMAND"

@@ -51,7 +51,7 @@ from rlaudit.meaning.log_statistics import (
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.meaning.token_tests import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
-from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.measurement.measure import Measurement
 from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 
 # Of the sharpness of the tokens: a report that has more of it is theirs, one that has less is the trainer's.

@@ -20,9 +20,9 @@ from rlaudit.meaning.from_siblings import Siblings
 from rlaudit.meaning.sharpness import Sharpness
 from rlaudit.meaning.siblings import Agreement
 from rlaudit.meaning.token_tests import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
-from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import ALPHA as ALPHA_OF_ESTIMATES
 from rlaudit.statistics.estimate import Estimate
+from rlaudit.statistics.measurement.measure import Measurement
 from rlaudit.statistics.resample import LEVEL, REACH
 
 # A verdict has to stand without each part of the prompts, which takes so much more.

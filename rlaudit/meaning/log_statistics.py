@@ -16,8 +16,8 @@ from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.sharpness import Sharpness, sharpness
 from rlaudit.meaning.token_evidence import TokenEvidence, once
 from rlaudit.meaning.token_tests import ALPHA, TEMPERATURE_EFFECT
-from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.resample import FEWEST_PROMPTS, cluster_sums, sums_left
 
 FEWEST_POSITIONS = 64

@@ -28,8 +28,8 @@ from rlaudit.meaning.report_fit import ReportFit
 from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
 from rlaudit.meaning.token_tests import SemanticTest
-from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
+from rlaudit.statistics.measurement.measure import Measurement
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # A match takes as much as makes an interval reliable, at ten tokens a sequence.

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.resample import REACH, REACH_TO_ONE_SIDE, cluster_sums, sums_left
 
 # Half a step of a float32 just below 1: a smaller 1 - p is rounding, and the variance it stands for would be nothing's.

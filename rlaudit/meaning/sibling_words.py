@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from rlaudit.counted import counted
 from rlaudit.meaning.from_siblings import (
     Deviation,
     Siblings,
@@ -15,6 +14,7 @@ from rlaudit.meaning.from_siblings import (
 from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.siblings import Agreement
 from rlaudit.statistics.estimate import Estimate
+from rlaudit.text.counted import counted
 
 # The cause, and what to do next.
 CAUSES = {

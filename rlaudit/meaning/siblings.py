@@ -46,8 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 # Half a step of a float32 just below 1: less room than that is rounding.

@@ -18,8 +18,8 @@ from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.measurement.excess import ExcessModel
-from rlaudit.measurement.head_rounding import HeadRounding, head_rounding
+from rlaudit.statistics.measurement.excess import ExcessModel
+from rlaudit.statistics.measurement.head_rounding import HeadRounding, head_rounding
 from rlaudit.statistics.resample import clusters_of
 from rlaudit.tokens.alignment import AlignmentReport
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from rlaudit.counted import counted
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
 from rlaudit.meaning.from_siblings import SAME_STEP, Siblings
@@ -25,9 +24,10 @@ from rlaudit.meaning.sibling_words import (
     would_have_been_seen,
 )
 from rlaudit.meaning.token_tests import GREEDY_EFFECT, SemanticTest
-from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate, figure
+from rlaudit.statistics.measurement.measure import Measurement
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
+from rlaudit.text.counted import counted
 
 UNEXPLAINED = {
     Kind.UNEXPLAINED_BIAS: "unexplained bias",

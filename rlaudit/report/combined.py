@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.attribution.attribute import all_causes
-from rlaudit.audit.trial import SHORTEST, ablation_of
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.curves.order import Precedence
 from rlaudit.diagnosis.inference_path import PROVIDED
 from rlaudit.diagnosis.judgement import counted, exit_code_of
@@ -23,6 +22,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.diagnosis import Source
 from rlaudit.report.parts.inspection import Versions
 from rlaudit.report.read_report import read_report
+from rlaudit.rules.audit.trial import SHORTEST, ablation_of
 from rlaudit.severity import Threshold
 
 if TYPE_CHECKING:

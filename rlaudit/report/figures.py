@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rlaudit.counted import counted
+from rlaudit.text.counted import counted
 
 if TYPE_CHECKING:
-    from rlaudit.measurement.contrast import Contrast
-    from rlaudit.measurement.measure import Measurement
     from rlaudit.report.parts.ablation import Arm
     from rlaudit.report.parts.bisection import ReleaseFigure
     from rlaudit.report.parts.releases import Cell
     from rlaudit.report.report import Report
+    from rlaudit.statistics.measurement.contrast import Contrast
+    from rlaudit.statistics.measurement.measure import Measurement
 
 TITLES = {
     "mean_ratio_minus_one": "mean ratio - 1",

@@ -8,12 +8,12 @@ from rlaudit.diagnosis.compare_tables import Compared, Comparer
 from rlaudit.diagnosis.judgement import badness, counted, exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.meaning.words import conclusion_of
-from rlaudit.plain import plain
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Alignment, DataShare, Fault, MisalignedSequence, Semantics, SemanticTest
 from rlaudit.report.parts.comparison import Compared as ReportedTable
 from rlaudit.report.parts.comparison import Faults as ReportedFaults
 from rlaudit.severity import Threshold
+from rlaudit.text.plain import plain
 from rlaudit.tokens.fault import Met
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from rlaudit.advisories import in_some_releases
 from rlaudit.curves.comparison import Comparison, CurveMetric, Outcome
 from rlaudit.curves.curve import Run
 from rlaudit.curves.logged_metric import Group
 from rlaudit.curves.order import order_of
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.curves import CurveRun, Curves
+from rlaudit.rules.advisories import in_some_releases
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

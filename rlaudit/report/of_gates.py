@@ -3,10 +3,10 @@
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from rlaudit.advisories import in_some_releases
 from rlaudit.curves.gated_log import GatedLog
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.gates import HeldLog
+from rlaudit.rules.advisories import in_some_releases
 
 if TYPE_CHECKING:
     from rlaudit.curves.gate import Gate

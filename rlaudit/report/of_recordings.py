@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rlaudit.diagnosis.recorded_differences import Difference
 from rlaudit.diagnosis.recorded_training import RecordedTraining, diagnose_recordings
 from rlaudit.inspection.inspect import exit_code
-from rlaudit.inspection.report import document_of as inspection_document
 from rlaudit.layers import Layer
 from rlaudit.report.combined import FinishedDocument, combined
 from rlaudit.report.of_comparison import document_of as comparison_document
+from rlaudit.report.of_inspection import document_of as inspection_document
 from rlaudit.report.shown_value import shown
 from rlaudit.severity import Threshold
 

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 import rlaudit
 from rlaudit.errors import UsageError
-from rlaudit.printable import one_line, printable
 from rlaudit.report.schema import report_type
+from rlaudit.text.printable import one_line, printable
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

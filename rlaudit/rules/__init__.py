@@ -12,10 +12,10 @@ something for more than one rule stands in `vllm/milestones.py`.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from rlaudit.advisories import known_advisories
-from rlaudit.advisories.advisory import rule_of
-from rlaudit.audit.rule import Rule
 from rlaudit.discover import discover
+from rlaudit.rules.advisories import known_advisories
+from rlaudit.rules.advisories.advisory import rule_of
+from rlaudit.rules.audit.rule import Rule
 
 
 @lru_cache(maxsize=1)

@@ -30,12 +30,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.advisories import has_rule, known_advisories
-from rlaudit.advisories.advisory import VLLM, Advisory
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.rules.advisories import has_rule, known_advisories
+from rlaudit.rules.advisories.advisory import VLLM, Advisory
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.severity import Severity
 
 

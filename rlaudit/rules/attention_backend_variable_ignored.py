@@ -29,12 +29,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.batch_invariance import BACKEND_VARIABLE, attention_backend
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.batch_invariance import BACKEND_VARIABLE, attention_backend
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.trial import Trial
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
 from rlaudit.vllm.renamed import renamed_value

@@ -31,11 +31,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.batch_invariance import VARIABLE, asks_for_batch_invariance
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.batch_invariance import VARIABLE, asks_for_batch_invariance
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.settings.trainer_facts import WeightUpdates
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import BATCH_INVARIANCE

@@ -29,12 +29,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.batch_invariance import VARIABLE, asks_for_batch_invariance, attention_backend
-from rlaudit.audit.finding import Finding, Fix
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.batch_invariance import VARIABLE, asks_for_batch_invariance, attention_backend
+from rlaudit.rules.audit.finding import Finding, Fix
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.trial import Trial
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.batch_invariant_backends import accepted_backends

@@ -31,17 +31,17 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.batch_invariance import BACKEND_VARIABLE
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.moved_default import moved_default
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.trial import Trial
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.counted import counted
 from rlaudit.layers import Layer
 from rlaudit.rules import known_rules
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.batch_invariance import BACKEND_VARIABLE
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.moved_default import moved_default
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.trial import Trial
 from rlaudit.severity import Severity
+from rlaudit.text.counted import counted
 from rlaudit.unknown import Unknown
 
 CONFIRM = Trial()

@@ -30,12 +30,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit, Side
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.moved_default import restores
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit, Side
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.moved_default import restores
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.trial import Trial
 from rlaudit.settings.rollout_config import Origin
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL

@@ -30,11 +30,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.rules import known_rules
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.severity import Severity
 
 # Errors of these make the ratio itself wrong. Other errors stop the run, and a correction hides nothing of them.

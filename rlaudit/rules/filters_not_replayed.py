@@ -32,19 +32,19 @@ How to confirm
 
 from collections.abc import Iterable, Iterator
 
-from rlaudit.audit.audit import FILTERS, Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.returned_logprobs import (
+from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import FILTERS, Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.returned_logprobs import (
     Returned,
     asks_for_none,
     engine_of,
     in_the_loss,
     returned_logprobs,
 )
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.sampling import filters, is_greedy, listed, temperature, unknown_among
-from rlaudit.audit.trial import Trial
-from rlaudit.layers import Layer
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.sampling import filters, is_greedy, listed, temperature, unknown_among
+from rlaudit.rules.audit.trial import Trial
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING

@@ -34,12 +34,12 @@ How to confirm
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rlaudit.audit.audit import Audit, Side
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.returned_logprobs import engine_of
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.sampling import filters, is_greedy, listed
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit, Side
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.returned_logprobs import engine_of
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.sampling import filters, is_greedy, listed
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import resolve

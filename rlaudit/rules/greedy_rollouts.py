@@ -29,12 +29,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.returned_logprobs import in_the_loss
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.sampling import is_greedy, temperature
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.returned_logprobs import in_the_loss
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.sampling import is_greedy, temperature
 from rlaudit.severity import Severity
 
 

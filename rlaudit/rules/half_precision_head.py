@@ -31,12 +31,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype, trainer_head_dtype
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.head_dtype import requested_head_dtype, rollout_head_dtype, trainer_head_dtype
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.trial import Trial
 from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown

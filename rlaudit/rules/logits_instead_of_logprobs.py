@@ -29,11 +29,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.returned_logprobs import Returned, engine_of, returned_logprobs
-from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 

@@ -29,11 +29,11 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.audit.audit import Audit, Side
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.returned_logprobs import engine_of
-from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit, Side
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.returned_logprobs import engine_of
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import MINUS_ONE_IS_NO_LIMIT
 

@@ -30,10 +30,10 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.severity import Severity
 
 METHOD = "pause_generation"

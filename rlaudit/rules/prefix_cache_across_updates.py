@@ -32,13 +32,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.moved_default import restores
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.trial import Trial
-from rlaudit.audit.update_path import cleaned, updates
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.moved_default import restores
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.trial import Trial
+from rlaudit.rules.audit.update_path import cleaned, updates
 from rlaudit.settings.trainer_facts import PauseMode, WeightUpdates
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown

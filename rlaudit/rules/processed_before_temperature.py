@@ -33,13 +33,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.returned_logprobs import Returned, engine_of, in_the_loss, returned_logprobs
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.sampling import filters, is_greedy, listed, temperature
-from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.returned_logprobs import Returned, engine_of, in_the_loss, returned_logprobs
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.sampling import filters, is_greedy, listed, temperature
+from rlaudit.rules.audit.trial import Trial
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 

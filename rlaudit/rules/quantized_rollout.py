@@ -29,12 +29,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit, Side
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.returned_logprobs import engine_of
-from rlaudit.audit.rule import Rule
-from rlaudit.audit.trial import Trial
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit, Side
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.returned_logprobs import engine_of
+from rlaudit.rules.audit.rule import Rule
+from rlaudit.rules.audit.trial import Trial
 from rlaudit.settings.rollout_config import Origin
 from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.severity import Severity

@@ -28,13 +28,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding, Fix
-from rlaudit.audit.rule import Rule
-from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding, Fix
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.settings.rollout_config import Setting
 from rlaudit.severity import Severity
+from rlaudit.text.did_you_mean import VERY_NEAR, did_you_mean
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.removed import DONE_ANYWAY, Removed, removed

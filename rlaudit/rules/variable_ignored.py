@@ -29,11 +29,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.batch_invariance import BACKEND_VARIABLE
-from rlaudit.audit.finding import Finding
-from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.batch_invariance import BACKEND_VARIABLE
+from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.settings.rollout_config import Setting
 from rlaudit.severity import Severity
 from rlaudit.vllm.removed import removed

@@ -29,11 +29,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.audit.action import take
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Action, ActionKind, Finding
-from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.action import take
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Action, ActionKind, Finding
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.severity import Severity
 
 

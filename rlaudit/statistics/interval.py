@@ -33,7 +33,6 @@ from statistics import NormalDist
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.counted import counted
 from rlaudit.statistics.heavy_tail import normal_reach, widening
 from rlaudit.statistics.resample import (
     FEWEST_CLUSTERS,
@@ -47,6 +46,7 @@ from rlaudit.statistics.resample import (
     sums_left,
     unseen,
 )
+from rlaudit.text.counted import counted
 
 _NORMAL = NormalDist()
 # Of each scaled column: half the digits of a float64, where the error of a central difference is least.

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rlaudit.recorder.recorded_weights import RecordedWeights
+from rlaudit.recording.recorded_weights import RecordedWeights
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns

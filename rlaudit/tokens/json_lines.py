@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from rlaudit.parse_json import parse_json
-from rlaudit.remote_log import is_remote, opened_log
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.remote_log import is_remote, opened_log
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 
 LOOKED_AT = 5

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlaudit.counted import counted
-from rlaudit.did_you_mean import nearest
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.remote_log import exists, files_below, is_file, is_remote, size_of
+from rlaudit.files.remote_log import exists, files_below, is_file, is_remote, size_of
+from rlaudit.text.counted import counted
+from rlaudit.text.did_you_mean import nearest
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.exports.csv_table import columns as csv_columns

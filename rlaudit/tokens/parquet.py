@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.remote_log import is_remote, opened_log
+from rlaudit.files.remote_log import is_remote, opened_log
 from rlaudit.tokens.arrow_columns import (
     codes,
     floats,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.parse_json import parse_json
-from rlaudit.remote_log import is_file, opened_log
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.remote_log import is_file, opened_log
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.json_lines import json_lines
 from rlaudit.tokens.logged_sequence import prompt_text

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.recorder.redaction import BEGINNING
+from rlaudit.recording.redaction import BEGINNING
 from rlaudit.tokens.pairs import LogprobPairs
 
 Column = NDArray[Any]
 NO_TOKEN = -1
-# Ids from here on are hashes of beginnings (rlaudit/recorder/redaction.py).
+# Ids from here on are hashes of beginnings (rlaudit/recording/redaction.py).
 FIRST_HASHED = BEGINNING
 # What a table may hold besides the tokens and their logprobs. A value per sequence is repeated over its tokens.
 TOKEN_COLUMNS = (

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rlaudit.home import expanded
-from rlaudit.parse_json import parse_json
+from rlaudit.files.home import expanded
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.work_tree import is_inside
 from rlaudit.settings.rollout_config import RolloutConfig
-from rlaudit.work_tree import is_inside
 
 LARGEST_BYTES = 1_000_000
 

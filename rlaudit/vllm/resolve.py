@@ -12,7 +12,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.discover import discover
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import resolution

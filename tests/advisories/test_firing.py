@@ -9,12 +9,11 @@ import pytest
 import yaml
 from simulated_audit import findings, fixed, laid_over, simulated_audit
 
-from rlaudit import advisories
-from rlaudit.advisories import defects_of, has_rule, known_advisories
-from rlaudit.advisories.advisory import VLLM
-from rlaudit.audit.finding import Finding
-from rlaudit.rules import known_rules
+from rlaudit.rules import advisories, known_rules
+from rlaudit.rules.advisories import defects_of, has_rule, known_advisories
+from rlaudit.rules.advisories.advisory import VLLM
 from rlaudit.rules.advisory_undecided import RULE as UNDECIDED
+from rlaudit.rules.audit.finding import Finding
 from rlaudit.severity import Severity
 from rlaudit.vllm.catalogue import known_versions
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.advisories import known_advisories
 from rlaudit.cli.app import run
+from rlaudit.rules.advisories import known_advisories
 
 NAME = "routed-experts-refuse-async"
 SERVER = "vllm serve Qwen/Qwen3-30B-A3B --enable-return-routed-experts\n"

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from simulated_audit import simulated_audit
 
-from rlaudit import advisories
-from rlaudit.advisories.advisory import read_advisory
-from rlaudit.advisories.conditions import NAMED, condition_of
+from rlaudit.rules import advisories
+from rlaudit.rules.advisories.advisory import read_advisory
+from rlaudit.rules.advisories.conditions import NAMED, condition_of
 from rlaudit.unknown import Unknown
 
 RIGHT = Path(advisories.__file__).with_name("rounded-processed-logprobs.yaml")

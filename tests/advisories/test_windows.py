@@ -3,8 +3,8 @@
 import pytest
 from packaging.version import Version
 
-from rlaudit.advisories import crossed, defects_of, known_advisories
-from rlaudit.advisories.advisory import VLLM, Advisory, Seen, Window
+from rlaudit.rules.advisories import crossed, defects_of, known_advisories
+from rlaudit.rules.advisories.advisory import VLLM, Advisory, Seen, Window
 from rlaudit.vllm.catalogue import known_versions
 
 EVERY_ADVISORY = pytest.mark.parametrize("advisory", known_advisories().values(), ids=known_advisories().keys())

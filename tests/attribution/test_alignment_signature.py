@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import binomtest
 
-from rlaudit.attribution.alignment_signature import proportion_interval
+from rlaudit.causes.attribution.alignment_signature import proportion_interval
 
 
 @pytest.mark.parametrize(("events", "trials"), [(0, 5), (5, 5), (1, 20), (19, 20), (300, 1000)])

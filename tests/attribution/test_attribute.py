@@ -11,13 +11,13 @@ from token_tables import table, with_columns, with_trainer
 from worlds.plant import Dose
 
 from rlaudit import causes
-from rlaudit.attribution.attribute import all_causes, attribute, holm_adjusted
-from rlaudit.attribution.cause import Stage
+from rlaudit.causes.attribution.attribute import all_causes, attribute, holm_adjusted
+from rlaudit.causes.attribution.cause import Stage
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.token_evidence import token_evidence
-from rlaudit.plain import plain
+from rlaudit.text.plain import plain
 from rlaudit.tokens.alignment import alignment_report
 
 FLOOR = 0.01

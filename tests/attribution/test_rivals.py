@@ -8,12 +8,12 @@ from compare_tokens import compare
 from test_attribute import fading, judged, noisier
 from token_tables import table, with_columns, with_trainer
 
-from rlaudit.attribution.attribute import all_causes
-from rlaudit.attribution.rival_patterns import errs_by_token
+from rlaudit.causes.attribution.attribute import all_causes
+from rlaudit.causes.attribution.rival_patterns import errs_by_token
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.token_evidence import token_evidence
-from rlaudit.measurement.excess import fit_excess
+from rlaudit.statistics.measurement.excess import fit_excess
 
 OTHER_WEIGHTS = "other weights or rope settings"
 

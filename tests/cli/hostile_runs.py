@@ -21,7 +21,7 @@ from hostile_tables import SCALARS
 
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, write_seal
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, CELLS, PLAN, REPORT, TOKENS
-from rlaudit.rendering import formats
+from rlaudit.report.rendering import formats
 
 SHARE_SEALED_AGAIN = 0.8
 FORMATS = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))

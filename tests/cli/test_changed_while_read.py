@@ -13,7 +13,7 @@ import pytest
 from rlaudit.cli import app
 from rlaudit.diagnosis.compare_tables import Comparer
 from rlaudit.errors import UsageError
-from rlaudit.unchanged import unchanged
+from rlaudit.files.unchanged import unchanged
 
 
 def columns(seed: int = 0) -> dict[str, np.ndarray]:

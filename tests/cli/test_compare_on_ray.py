@@ -7,7 +7,7 @@ from test_compare_folders import log, report_of  # noqa: F401 - a fixture
 
 from rlaudit.cli.app import run
 from rlaudit.diagnosis import compare_tables, read_on_ray
-from rlaudit.own_sources import SAME_ON_EVERY_NODE
+from rlaudit.files.own_sources import SAME_ON_EVERY_NODE
 
 
 @pytest.fixture(scope="module")

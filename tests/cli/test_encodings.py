@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.rendering import formats
+from rlaudit.report.rendering import formats
 
 METRIC = "奖励é"
 FORMATS = sorted(file.stem for file in Path(formats.__path__[0]).glob("[a-z]*.py"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlaudit.attribution.attribute import all_causes
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.cli.app import run
 from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS

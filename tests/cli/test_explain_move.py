@@ -9,11 +9,11 @@ import sys
 import pytest
 from packaging.version import Version
 
-from rlaudit.audit.audit import audit_of
 from rlaudit.cli.app import run
 from rlaudit.cli.move_page import move_page
 from rlaudit.inspection.inspect_file import run_rules
 from rlaudit.rules import known_rules
+from rlaudit.rules.audit.audit import audit_of
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.severity import Severity
 from rlaudit.vllm.machine import MACHINES

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rlaudit.cli import app
-from rlaudit.memory_limit import out_of_memory
+from rlaudit.cli.memory_limit import out_of_memory
 
 MB = 2**20
 

@@ -10,7 +10,7 @@ import pytest
 from laboratories import V1, Laboratory
 
 from rlaudit.cli.app import run
-from rlaudit.unusable_place import OF_THE_MACHINE, OF_THE_NAME
+from rlaudit.files.unusable_place import OF_THE_MACHINE, OF_THE_NAME
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "examples" / "vllm" / "v0-to-v1" / "report.json"

@@ -2,15 +2,15 @@
 
 import pytest
 
-from rlaudit.attribution.attribute import all_causes
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.cli.app import run
 from rlaudit.cli.names import described, related
 from rlaudit.cli.pages import all_names
-from rlaudit.dialects.declared import declared
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.meaning.documented import ALL as TESTS
-from rlaudit.measurement.measure import all_metrics
 from rlaudit.rules import known_rules
+from rlaudit.statistics.measurement.measure import all_metrics
 from rlaudit.vllm.catalogue import known_versions
 
 

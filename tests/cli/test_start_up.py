@@ -9,7 +9,7 @@ import pytest
 from rlaudit.cli.app import run
 from rlaudit.cli.commands import COMMANDS, app
 from rlaudit.discover import offered
-from rlaudit.measurement.measure import all_metrics
+from rlaudit.statistics.measurement.measure import all_metrics
 
 # Each takes longer than a page.
 HEAVY = {
@@ -84,6 +84,6 @@ def test_a_page_has_the_values_of_the_metric_as_it_runs(capsys: pytest.CaptureFi
 
 
 def test_a_file_that_binds_no_offer_has_none() -> None:
-    assert offered("metrics", "__init__", "METRIC") is None
-    assert offered("metrics", "../discover", "METRIC") is None
-    assert offered("metrics", "k3", "CAUSE") is None
+    assert offered("statistics/metrics", "__init__", "METRIC") is None
+    assert offered("statistics/metrics", "../discover", "METRIC") is None
+    assert offered("statistics/metrics", "k3", "CAUSE") is None

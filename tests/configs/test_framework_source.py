@@ -6,9 +6,9 @@ import pytest
 from packaging.version import Version
 from reading import put
 
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.framework_source.checkout import folders_of
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import declared
 from rlaudit.errors import UsageError
 from rlaudit.settings.rollout_config import Origin, RolloutConfig
 from rlaudit.unknown import Unknown

@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 from reading import source_of
 
-from rlaudit.dialects.declared import declared
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.unknown import Unknown
 
 NAME = "Qwen/Qwen3-30B-A3B"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.program import program_source
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import declared
 
 SKYRL, TRL, VERL = declared()["skyrl"], declared()["trl"], declared()["verl"]
 

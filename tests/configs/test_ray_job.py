@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import declared
 from rlaudit.settings.rollout_config import Loss, RolloutConfig
 
 PROGRAM = "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm"

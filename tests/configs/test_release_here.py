@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import declared
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.unknown import Unknown
 

@@ -3,8 +3,8 @@
 import pytest
 from packaging.version import Version
 
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import declared
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
 
@@ -60,7 +60,7 @@ grpo: {{num_prompts_per_step: 4}}
 
 
 def test_nodes_of_prime_rl_are_listed_and_how_many_engines_they_are_is_open():
-    from rlaudit.dialects.declared import declared
+    from rlaudit.configs.dialects.declared import declared
 
     DIALECT = declared()["prime_rl"]
 

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from rlaudit.dialects.frameworks import unsloth
+from rlaudit.configs.dialects.frameworks import unsloth
 from rlaudit.settings.trainer_facts import (
     Dtype,
     PauseMode,

@@ -7,7 +7,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from rlaudit.engines.vllm import doctor
+from rlaudit.engines.inside import doctor
 from rlaudit.laboratory.recipe import recipe_folders
 from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
 from rlaudit.laboratory.studies.arms.rollout import engine_settings, optional_engine_args

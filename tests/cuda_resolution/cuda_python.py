@@ -11,9 +11,9 @@ from pathlib import Path
 from extract_catalogue.remote_wheel import open_wheel
 from packaging.version import Version
 
-from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import read_package_sources
+from rlaudit.files.cache_folder import cache_folder
 
 
 def cuda_python(version: str) -> Path:

@@ -19,8 +19,8 @@ from test_inspect_predicts_what_cuda_resolves import device, model_in
 
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.recorder.hook_points import PARTS, hook_points
-from rlaudit.recorder.shipped.rlaudit_recorder import FRONT_ENDS
+from rlaudit.recording.hook_points import PARTS, hook_points
+from rlaudit.recording.shipped.rlaudit_recorder import FRONT_ENDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.beside]
 

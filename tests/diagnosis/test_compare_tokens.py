@@ -11,7 +11,7 @@ from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.words import CANNOT_TELL, NOT_WITHOUT
-from rlaudit.measurement.measure import measure
+from rlaudit.statistics.measurement.measure import measure
 from rlaudit.tokens.fault import Faults
 
 PLAIN = Semantics()

@@ -12,7 +12,7 @@ from honest_tables import ENTROPIES, Shape, Size, honest_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rlaudit.attribution.attribute import all_causes
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics

@@ -7,9 +7,9 @@ from two_arms import BFLOAT16_LIKE, two_arms
 from rlaudit.diagnosis.consequence import MEAN_SQUARES, consequence
 from rlaudit.diagnosis.distance import USUAL, Candidate, Reference, Yardstick, judge_distance, usual_distance
 from rlaudit.layers import Verdict
-from rlaudit.measurement.measure import all_metrics, measure, tally
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
-from rlaudit.plain import plain
+from rlaudit.statistics.measurement.measure import all_metrics, measure, tally
+from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.text.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 NARROW = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.SEQUENCES,))

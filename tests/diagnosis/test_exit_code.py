@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rlaudit.ablation.report_of_arms import unfinished
 from rlaudit.diagnosis.judgement import exit_code_of
 from rlaudit.layers import Verdict
+from rlaudit.report.of_arms import unfinished
 
 MATCH, MISMATCH = Verdict.MATCH, Verdict.MISMATCH
 INCONCLUSIVE, NOT_TESTED = Verdict.INCONCLUSIVE, Verdict.NOT_TESTED

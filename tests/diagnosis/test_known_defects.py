@@ -12,8 +12,8 @@ from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import Recipe, recipe_of
-from rlaudit.rendering.formats import markdown
 from rlaudit.report.read_report import read_report
+from rlaudit.report.rendering.formats import markdown
 
 MIGRATION = Path(__file__).parents[2] / "examples" / "gpu" / "migration.yaml"
 H200 = Device(0, "GPU-0", "NVIDIA H200", 143_771, "sm90")

@@ -7,8 +7,8 @@ from rlaudit.diagnosis.answer import answer
 from rlaudit.diagnosis.judgement import counted, exit_code_of
 from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, changes_of
 from rlaudit.layers import Layer, Verdict, judged_as
-from rlaudit.measurement.measure import all_metrics, tally
 from rlaudit.severity import FailFor
+from rlaudit.statistics.measurement.measure import all_metrics, tally
 from rlaudit.tokens.pairs import LogprobPairs
 
 MATCH, FOUND, OFF, OPEN, UNTESTED = (

@@ -7,7 +7,7 @@ import pytest
 
 from rlaudit.diagnosis.objective import SHOWN, Fitting, fitting_correction, say_objective_of_arm
 from rlaudit.layers import Layer, Verdict
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
 
 Figures = tuple[float, float | None, float | None]
 CLEAN: Figures = (0.0, 0.0, 0.005)

@@ -8,8 +8,8 @@ import pytest
 
 from rlaudit.diagnosis.objective_split import BACKEND, BOTH, UNDECIDED, UPDATE, objective_split, recommended
 from rlaudit.layers import Verdict
-from rlaudit.measurement.metric import ObjectiveSettings
-from rlaudit.plain import plain
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
+from rlaudit.text.plain import plain
 from rlaudit.tokens.token_batch import TokenBatch
 
 MATCH = (Verdict.MATCH, Verdict.MATCH)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from rlaudit.attribution.attribute import ALPHA
-from rlaudit.attribution.cause import NotTested
+from rlaudit.causes.attribution.attribute import ALPHA
+from rlaudit.causes.attribution.cause import NotTested
 from rlaudit.diagnosis.rounded_updates import updates_rounded_away
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.recorder.recorded_weights import RecordedWeights, WeightsOfVersion
+from rlaudit.recording.recorded_weights import RecordedWeights, WeightsOfVersion
 
 # As SmolLM2 was held in bfloat16 by vLLM 0.8.5 in eight steps of TRL 0.23.1 at a learning rate of 1e-5 (2026-11-24).
 APART = np.array([0.0, 7.09e-5, 1.02e-4, 1.2e-4, 1.33e-4, 1.42e-4, 1.48e-4, 1.51e-4])

@@ -11,7 +11,7 @@ from token_tables import with_trainer
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 
 STATED = CompareSettings(replicates=200)
 SETTINGS = replace(STATED, objective=ObjectiveSettings(stated=False))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from rlaudit.configs.dialects.declared import dialect_at
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import dialect_at
 from rlaudit.settings.rollout_config import RolloutConfig
 
 HEAD = "marks: [sampler]\ntitle: Toy\n\nread: r1\nfiles: {yaml: {}}\nlayouts: {only: {root: sampler}}\n"

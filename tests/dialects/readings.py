@@ -20,9 +20,9 @@ import yaml
 from packaging.version import Version
 from reading import put, source_of
 
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import declared
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.unknown import Unknown
 

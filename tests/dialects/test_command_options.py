@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from rlaudit.configs.dialects.declared import dialect_at
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.spelling import apply
-from rlaudit.dialects.declared import dialect_at
 from rlaudit.settings.place import Edit
 from rlaudit.settings.rollout_config import RolloutConfig
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rlaudit.dialects.condition import Truth, compared, condition
+from rlaudit.configs.dialects.condition import Truth, compared, condition
 from rlaudit.unknown import Unknown
 
 OPEN = Unknown("only a run tells")

@@ -6,9 +6,9 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.app import run
+from rlaudit.configs.dialects.declared import named_dialect
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.spelling import apply
-from rlaudit.dialects.declared import named_dialect
 from rlaudit.settings.rollout_config import Loss, RolloutConfig
 from rlaudit.unknown import Unknown
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from readings import SECTIONS, Table, read, rows, tables
 
-from rlaudit.dialects.framework_code import places
-from rlaudit.dialects.spec import shipped, spec_at
+from rlaudit.configs.dialects.framework_code import places
+from rlaudit.configs.dialects.spec import shipped, spec_at
 from rlaudit.settings.rollout_config import RolloutConfig, Setting
 
 

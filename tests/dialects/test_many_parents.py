@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from reading import read_file
 
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import declared
 
 DIALECT = declared()["nemo_rl"]
 ALONE = "policy:\n  generation:\n    backend: vllm\n    vllm_cfg: {tensor_parallel_size: 2}\n"

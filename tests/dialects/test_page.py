@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from rlaudit.dialects.page import page_of
-from rlaudit.dialects.spec import shipped
+from rlaudit.configs.dialects.page import page_of
+from rlaudit.configs.dialects.spec import shipped
 
 
 def part(page: str, title: str) -> str:

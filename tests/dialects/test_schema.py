@@ -6,12 +6,12 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.app import run
+from rlaudit.configs.dialects.declared import named_dialect
+from rlaudit.configs.dialects.front_ends import WAYS
+from rlaudit.configs.dialects.page import grammar, page_of
+from rlaudit.configs.dialects.schema import faults
+from rlaudit.configs.dialects.spec import shipped, spec_at
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import named_dialect
-from rlaudit.dialects.front_ends import WAYS
-from rlaudit.dialects.page import grammar, page_of
-from rlaudit.dialects.schema import faults
-from rlaudit.dialects.spec import shipped, spec_at
 from rlaudit.errors import RlauditError
 
 HEAD = "marks: [sampler]\ntitle: Toy\n\nread: r1\nfiles: {yaml: {}}\nlayouts: {only: {root: sampler}}\n"

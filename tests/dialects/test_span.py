@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from declared_text import HEAD, read
 
-from rlaudit.dialects.schema import faults
+from rlaudit.configs.dialects.schema import faults
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
 

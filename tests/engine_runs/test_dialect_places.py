@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from test_functions_of_frameworks import installed
 
+from rlaudit.configs.dialects.framework_code import FrameworkCode
+from rlaudit.configs.dialects.spec import shipped, spec_at
 from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.dialects.framework_code import FrameworkCode
-from rlaudit.dialects.spec import shipped, spec_at
 
 pytestmark = [pytest.mark.engine, pytest.mark.beside]
 

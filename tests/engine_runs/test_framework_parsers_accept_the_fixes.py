@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from rlaudit.cache_folder import cache_folder
 from rlaudit.cli.app import run
 from rlaudit.configs.syntax.spelling import apply
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
+from rlaudit.files.cache_folder import cache_folder
 from rlaudit.inspection.inspect import one_config
 from rlaudit.vllm.machine import Machine
 

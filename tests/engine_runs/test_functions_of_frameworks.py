@@ -19,10 +19,10 @@ from recorder_folder import variables, write_recorder
 from test_completions_in_every_layout import sequences
 from written_recording import WrittenProcess
 
-from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
-from rlaudit.recorder.shipped.rlaudit_frameworks import FUNCTIONS
+from rlaudit.files.cache_folder import cache_folder
+from rlaudit.recording.shipped.rlaudit_frameworks import FUNCTIONS
 from rlaudit.tokens.recorded.recorded_log import recorded_log
 
 pytestmark = [pytest.mark.engine, pytest.mark.beside]

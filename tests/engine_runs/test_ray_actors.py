@@ -16,9 +16,9 @@ from tiny_updates import built
 from rlaudit.cli.app import run
 from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, find_uv
-from rlaudit.parse_json import parse_json
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.files.parse_json import parse_json
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 

@@ -23,11 +23,11 @@ from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
 from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, find_uv
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
-from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.parse_json import parse_json
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.files.parse_json import parse_json
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 

@@ -21,8 +21,8 @@ from tiny_checkpoint import write_tiny
 from tiny_updates import built
 from word_tokenizer import write_tokenizer
 
-from rlaudit.engines.vllm.scripts.tiny_model import VOCABULARY
-from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
+from rlaudit.engines.inside.scripts.tiny_model import VOCABULARY
+from rlaudit.recording.shipped.rlaudit_recorder import PARTS
 
 pytestmark = pytest.mark.engine
 

@@ -28,10 +28,10 @@ from recorder_folder import read
 from test_recordings_hold_what_the_engine_returned import QUIET, model_in
 from tiny_updates import built
 
-from rlaudit.recorder.recorded_engine import recorded_engines
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.reused_blocks import reused_blocks
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.recording.recorded_engine import recorded_engines
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.reused_blocks import reused_blocks
+from rlaudit.recording.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 

@@ -13,8 +13,8 @@ from test_recordings_hold_what_the_engine_returned import QUIET
 from tiny_checkpoint import write_tiny
 from tiny_updates import built
 
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.weight_readings import WeightReadings, weight_readings
 
 pytestmark = pytest.mark.engine
 

@@ -18,7 +18,7 @@ from test_recordings_hold_what_the_engine_returned import QUIET, model_in
 from tiny_updates import built
 
 from rlaudit.cli.app import run
-from rlaudit.recorder.recording import open_recording
+from rlaudit.recording.recording import open_recording
 
 pytestmark = pytest.mark.engine
 

@@ -14,7 +14,7 @@ from recorder_folder import Written, ids_of, numbers, read, variables, write_rec
 
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
-from rlaudit.recorder.shipped import rlaudit_recorder
+from rlaudit.recording.shipped import rlaudit_recorder
 
 pytestmark = [pytest.mark.engine, pytest.mark.beside]
 

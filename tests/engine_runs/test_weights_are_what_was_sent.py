@@ -14,8 +14,8 @@ from recorder_folder import variables, write_recorder
 from test_recordings_hold_what_the_engine_returned import ONE_PROCESS, QUIET, model_in
 from tiny_updates import built
 
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.weight_readings import WeightReadings, weight_readings
 
 pytestmark = pytest.mark.engine
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.engines.vllm.scripts import tiny_model
+from rlaudit.engines.inside.scripts import tiny_model
 
 Weights = Mapping[str, "np.ndarray[Any, np.dtype[np.float32]]"]
 # Logits of deviation 2.4 for a normalised hidden state: peaked enough that a temperature of 0.7 moves the logprobs.

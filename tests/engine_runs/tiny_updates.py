@@ -11,8 +11,8 @@ from tiny_checkpoint import write_two_versions
 from rlaudit.engines.cells.launch import Outcome, launch, shipped
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
-from rlaudit.engines.vllm.doctor import arguments_on, machine_for
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.doctor import arguments_on, machine_for
+from rlaudit.engines.inside.engine import ENGINE
 
 PROMPTS = [[1, *(7 * prompt + place for place in range(5, 25))] for prompt in range(8)]
 REQUESTS = [{"prompt": prompt, "sample": 0, "seed": prompt} for prompt in range(8)]

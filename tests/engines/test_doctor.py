@@ -11,7 +11,7 @@ from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import Accelerator, Device
-from rlaudit.engines.vllm import doctor
+from rlaudit.engines.inside import doctor
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.rollout import engine_of

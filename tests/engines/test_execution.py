@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rlaudit.engines.vllm.execution import execution_args
+from rlaudit.engines.inside.execution import execution_args
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.rollout import engine_settings

@@ -7,7 +7,7 @@ import pytest
 
 from rlaudit.engines.cells.guarded import GUARDIAN
 from rlaudit.engines.cells.launch import WORKER
-from rlaudit.engines.vllm.engine import EXTENSION
+from rlaudit.engines.inside.engine import EXTENSION
 
 PACKAGES = ("vllm", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
 

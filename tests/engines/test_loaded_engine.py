@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rlaudit.engines.vllm import __path__ as vllm_folder
+from rlaudit.engines.inside import __path__ as vllm_folder
 
 EXTENSION = Path(vllm_folder[0]) / "extension"
 

@@ -4,14 +4,14 @@ import ast
 from pathlib import Path
 
 import rlaudit
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 
 PACKAGE = Path(rlaudit.__file__).parent
-ROOM = PACKAGE / "engines" / "vllm"
+ROOM = PACKAGE / "engines" / "inside"
 # It runs in an interpreter without rlaudit, and lists the packages whose versions decide a logprob.
 WITHOUT_RLAUDIT = {"engines/environments/describe_interpreter.py"}
-# A name of something else: of the setting that `inspect` reports, and of a folder.
-OTHERS = {"laboratory/factors/engine_version.py", "engines/environments/health.py"}
+# A name of something else: of the setting that `inspect` reports.
+OTHERS = {"laboratory/factors/engine_version.py"}
 
 
 def test_no_other_file_says_the_name_of_the_engine() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.engines.vllm.preload import preload_for
+from rlaudit.engines.inside.preload import preload_for
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="LD_PRELOAD is Linux's")
 CHECKS = 'def init_device():\n    check_preloaded_libs("libtcmalloc")\n    check_preloaded_libs("libiomp")\n'

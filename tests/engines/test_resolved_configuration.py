@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.laboratory.studies.arms.plan import known_factors
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from rlaudit.engines.vllm.expected_engine import resolution_of
+from rlaudit.engines.inside.expected_engine import resolution_of
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
 from rlaudit.laboratory.studies.arms.recipe import Recipe

@@ -8,9 +8,9 @@ import yaml
 from printed_commands import check, commands_of
 from simulated_audit import findings
 
-from rlaudit.advisories import known_advisories
-from rlaudit.audit.trial import Trial
 from rlaudit.rules import known_rules
+from rlaudit.rules.advisories import known_advisories
+from rlaudit.rules.audit.trial import Trial
 
 ROOT = Path(__file__).parents[2]
 VERDICTS = yaml.safe_load((ROOT / "tests" / "rules" / "verdicts.yaml").read_text(encoding="utf-8"))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.audit.finding import Finding
 from rlaudit.cli.app import run
 from rlaudit.inspection.inspect import one_config
+from rlaudit.rules.audit.finding import Finding
 from rlaudit.severity import Severity
 from rlaudit.vllm.machine import Machine
 

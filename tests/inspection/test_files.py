@@ -98,7 +98,7 @@ def test_what_is_not_there_and_what_may_not_be_read_is_said(tmp_path: Path, monk
 
     # As root, which tests may run as, no permission bits stop a read.
     write(tmp_path / "x.yaml")
-    monkeypatch.setattr("rlaudit.read_regular.os.open", refuse)
+    monkeypatch.setattr("rlaudit.files.read_regular.os.open", refuse)
     assert [one.reason for one in found(tmp_path / "x.yaml").unread] == ["permission denied"]
 
 

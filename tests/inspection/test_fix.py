@@ -9,12 +9,12 @@ import pytest
 import toy_dialect
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.finding import Finding, Fix
-from rlaudit.audit.rule import Rule
 from rlaudit.inspection import fix as fix_module
 from rlaudit.inspection.fix import Misplaced, Span, apply, moved, overlap
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.finding import Finding, Fix
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.settings.place import Edit
 from rlaudit.severity import Severity
 

@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 import pytest
 from packaging.version import Version
 
-from rlaudit.audit.finding import Finding
 from rlaudit.cli.app import run
 from rlaudit.inspection.files import TextFile, collect
 from rlaudit.inspection.fix import fix_file
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.rules import known_rules
+from rlaudit.rules.audit.finding import Finding
 from rlaudit.settings.place import Edit
 from rlaudit.vllm.machine import Machine
 

@@ -7,10 +7,10 @@ import pytest
 import toy_dialect
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.audit.audit import Audit
-from rlaudit.audit.rule import Rule
 from rlaudit.cli.app import run
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
+from rlaudit.rules.audit.rule import Rule
 from rlaudit.severity import Severity
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

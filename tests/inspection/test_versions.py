@@ -6,7 +6,7 @@ import pytest
 
 from rlaudit.errors import UsageError
 from rlaudit.inspection.versions import choose, hints_for, version_named
-from rlaudit.pins.files import pin_files_in, pinned_around
+from rlaudit.vllm.pins.files import pin_files_in, pinned_around
 
 UV = '[[package]]\nname = "vllm"\nversion = "0.18.1"\nsource = { registry = "x" }\n'
 

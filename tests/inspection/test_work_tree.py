@@ -10,7 +10,7 @@ from reading import put
 import rlaudit
 from rlaudit.cli.app import run
 from rlaudit.configs.source import Source
-from rlaudit.work_tree import is_inside, trees_of
+from rlaudit.files.work_tree import is_inside, trees_of
 
 VERSIONS = ("--from", "0.8.5", "--to", "0.18.1")
 CANARY = "current-context: CANARY\nseed: 31337\n"
@@ -173,8 +173,8 @@ def test_a_model_outside_of_the_work_tree_is_read_only_if_its_folder_is_named(
 
 @pytest.mark.parametrize("name", ["requirements.txt", "uv.lock"])
 def test_a_linked_file_of_pins_that_leaves_the_work_tree_pins_nothing(name: str, tmp_path: Path) -> None:
-    from rlaudit.pins.files import pinned_around
-    from rlaudit.pins.pin import VLLM
+    from rlaudit.vllm.pins.files import pinned_around
+    from rlaudit.vllm.pins.pin import VLLM
 
     text = 'vllm==0.9.1\n[[package]]\nname = "vllm"\nversion = "0.9.1"\n'
     put(tmp_path, {f"outside/{name}": text, f"inside/{name}": text, "repository/.git/HEAD": ""})
@@ -202,13 +202,13 @@ OPENERS = {
     "configs/source.py": "the one way to a file that another one names",
     "configs/not_read.py": "its own table",
     "configs/framework_source/checkout.py": "direct_url.json of the environment of --python",
-    "dialects/schema.py": "a dialect, of rlaudit or of --dialect",
-    "dialects/spec.py": "a dialect, of rlaudit or of --dialect",
+    "configs/dialects/schema.py": "a dialect, of rlaudit or of --dialect",
+    "configs/dialects/spec.py": "a dialect, of rlaudit or of --dialect",
     "inspection/files.py": "the paths of the command line",
     "inspection/foreign_plugins.py": "entry points of the environment of --python",
     "inspection/fix_files.py": "a file that was read, before it is written",
     "inspection/settings.py": "rlaudit.toml and pyproject.toml",
-    "pins/files.py": "files of pins in the folders around a config",
+    "vllm/pins/files.py": "files of pins in the folders around a config",
     "vllm/checkpoint.py": "the model's JSON, behind `may_read`",
 }
 READS = {"open", "read_text", "read_bytes", "read_regular", "open_regular", "fdopen"}
@@ -222,7 +222,7 @@ def reads_files(text: str) -> bool:
 
 def test_a_reader_of_configs_opens_files_through_the_source_alone() -> None:
     home = Path(rlaudit.__file__).parent
-    folders = ("configs", "dialects", "inspection", "pins", "settings", "audit")
+    folders = ("configs", "inspection", "settings", "vllm/pins", "rules/audit")
     files = [path for folder in folders for path in (home / folder).rglob("*.py")] + [home / "vllm/checkpoint.py"]
     openers = {path.relative_to(home).as_posix() for path in files if reads_files(path.read_text())}
     assert openers == set(OPENERS)

@@ -9,7 +9,7 @@ from rlaudit.engines.cells.executor import Asked, OnEvent, unheard
 from rlaudit.engines.cells.launch import Failure, Outcome
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.runner import Runner
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 
 DONE = Outcome("ok", {}, None, {})
 LATE = Outcome("failed", {}, Failure("timeout", "too late"), {})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from token_tables import table, with_columns
 
-from rlaudit.attribution.attribute import all_causes, attribute
+from rlaudit.causes.attribution.attribute import all_causes, attribute
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.least_data import OF_A_BIAS, LeastData
 from rlaudit.meaning.token_evidence import token_evidence

@@ -10,7 +10,7 @@ import pytest
 from compare_tokens import compare
 from simulated_tokens import RAW, World, simulate_log
 
-from rlaudit.attribution.semantic_signatures import semantic_names
+from rlaudit.causes.attribution.semantic_signatures import semantic_names
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics

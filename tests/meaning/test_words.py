@@ -13,8 +13,8 @@ from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
 from rlaudit.meaning.token_tests import SemanticTest, WhichTest
 from rlaudit.meaning.words import conclusion_of
-from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
+from rlaudit.statistics.measurement.measure import Measurement
 
 COOL = Semantics(0.7)
 OPEN_KINDS = (

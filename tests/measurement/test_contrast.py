@@ -6,9 +6,9 @@ import pytest
 from simulated_pairs import honest_pairs
 
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import contrast, judge
-from rlaudit.measurement.measure import all_metrics, measure
-from rlaudit.plain import plain
+from rlaudit.statistics.measurement.contrast import contrast, judge
+from rlaudit.statistics.measurement.measure import all_metrics, measure
+from rlaudit.text.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 METRICS = all_metrics()

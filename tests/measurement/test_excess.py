@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rlaudit.attribution.base_slope import base_slope
-from rlaudit.measurement.excess import CONSTANT, fit_excess
+from rlaudit.causes.attribution.base_slope import base_slope
+from rlaudit.statistics.measurement.excess import CONSTANT, fit_excess
 
 
 def world(seed, parts, outliers=0.0, clusters=40, tokens=100):

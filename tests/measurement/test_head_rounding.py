@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rlaudit.measurement.head_rounding import head_rounding
+from rlaudit.statistics.measurement.head_rounding import head_rounding
 
 
 def bfloat16(values):

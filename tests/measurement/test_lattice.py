@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rlaudit.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
+from rlaudit.statistics.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 
 TEMPERATURES = [1.0, 0.7, 0.6, 1.3]
 

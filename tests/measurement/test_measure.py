@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from simulated_pairs import five_tokens, honest_pairs
 
-from rlaudit.measurement.measure import all_metrics, measure
-from rlaudit.measurement.metric import ObjectiveSettings
-from rlaudit.plain import plain
+from rlaudit.statistics.measurement.measure import all_metrics, measure
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
+from rlaudit.text.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 

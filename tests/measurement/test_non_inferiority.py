@@ -5,10 +5,10 @@ import pytest
 from two_arms import BFLOAT16_LIKE, two_arms
 
 from rlaudit.layers import Verdict
-from rlaudit.measurement.measure import all_metrics, measure, tally
-from rlaudit.measurement.metric import ObjectiveSettings
-from rlaudit.measurement.non_inferiority import TIMES, non_inferiority
-from rlaudit.plain import plain
+from rlaudit.statistics.measurement.measure import all_metrics, measure, tally
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.non_inferiority import TIMES, non_inferiority
+from rlaudit.text.plain import plain
 
 K3 = all_metrics()["k3"]
 FLOOR = 1e-9

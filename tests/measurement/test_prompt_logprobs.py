@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlaudit.measurement.prompt_logprobs import from_sampled, holds_temperature
+from rlaudit.statistics.measurement.prompt_logprobs import from_sampled, holds_temperature
 
 
 def sequence(tokens: int, by_temperature: float, from_sampled: float) -> dict[str, float]:

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlaudit.measurement.metric import Bins, ObjectiveSettings
-from rlaudit.measurement.quantiles import VALUES, Quantile, abs_log_ratio_bins
+from rlaudit.statistics.measurement.metric import Bins, ObjectiveSettings
+from rlaudit.statistics.measurement.quantiles import VALUES, Quantile, abs_log_ratio_bins
 from rlaudit.tokens.pairs import LogprobPairs
 
 

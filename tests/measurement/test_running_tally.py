@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from simulated_pairs import honest_pairs
 
-from rlaudit.measurement.measure import measure, measure_tally, tally
-from rlaudit.measurement.metric import ObjectiveSettings
-from rlaudit.measurement.quantiles import Quantile, abs_log_ratio_bins, replicate_counts
-from rlaudit.measurement.running_tally import RunningTally
+from rlaudit.statistics.measurement.measure import measure, measure_tally, tally
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.quantiles import Quantile, abs_log_ratio_bins, replicate_counts
+from rlaudit.statistics.measurement.running_tally import RunningTally
 from rlaudit.statistics.resample import cluster_weights, replicate_sums
 
 

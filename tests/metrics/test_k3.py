@@ -2,9 +2,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlaudit.metrics.k1 import k1
-from rlaudit.metrics.k2 import k2
-from rlaudit.metrics.k3 import k3
+from rlaudit.statistics.metrics.k1 import k1
+from rlaudit.statistics.metrics.k2 import k2
+from rlaudit.statistics.metrics.k3 import k3
 
 log_ratios = st.lists(st.floats(-500, 500), min_size=1, max_size=20).map(np.array)
 

@@ -2,14 +2,14 @@ import sys
 
 import pytest
 
-from rlaudit.measurement.measure import all_metrics
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.measure import all_metrics
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 
 
 @pytest.mark.parametrize("name", sorted(all_metrics()))
 def test_a_metric_is_named_after_its_file_and_documents_itself(name: str) -> None:
     metric = all_metrics()[name]
-    documentation = sys.modules[f"rlaudit.metrics.{name}"].__doc__
+    documentation = sys.modules[f"rlaudit.statistics.metrics.{name}"].__doc__
     assert documentation is not None
     for part in ("Covered:", "Not covered:", "Why", "Source:") if name not in DASHBOARD_ONLY else ("Source:",):
         assert part in documentation, part

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from simulated_pairs import five_tokens
 
-from rlaudit.measurement.measure import all_metrics
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.measure import all_metrics
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
 
 SETTINGS = ObjectiveSettings(gspo_epsilon_low=0.04, gspo_epsilon_high=0.04)

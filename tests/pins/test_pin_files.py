@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rlaudit.pins.files import KINDS, kind_of, pins_in
+from rlaudit.vllm.pins.files import KINDS, kind_of, pins_in
 
 
 def pins(path: str, text: str) -> list[str]:

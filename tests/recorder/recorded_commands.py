@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rlaudit.recorder.folder import RECORDER
+from rlaudit.recording.folder import RECORDER
 
 ROOT = Path(__file__).parents[2]
 STAND_IN = '''
@@ -43,7 +43,7 @@ DRIVER = """
 import sys
 from pathlib import Path
 from rlaudit.cli.app import main
-from rlaudit.recorder import folder
+from rlaudit.recording import folder
 folder.RECORDER = Path(sys.argv.pop(1))
 main()
 """

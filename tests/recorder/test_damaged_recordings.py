@@ -12,7 +12,7 @@ import rlaudit.diagnosis.compare_settings
 import rlaudit.diagnosis.compare_tables
 from rlaudit.cli.app import run
 from rlaudit.errors import NotFinished, RlauditError
-from rlaudit.recorder.recording import open_recording
+from rlaudit.recording.recording import open_recording
 
 MUTATIONS = 300
 # What a comparison rests on: a line of these that is lost has to be missed.

@@ -5,8 +5,8 @@ import sys
 import pytest
 from recorded_commands import environment, record
 
-from rlaudit.recorder.folder import RECORDER
-from rlaudit.recorder.recording import open_recording
+from rlaudit.recording.folder import RECORDER
+from rlaudit.recording.recording import open_recording
 
 ARG_UTILS = """
 import dataclasses

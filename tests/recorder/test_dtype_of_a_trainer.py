@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlaudit.recorder import shipped
+from rlaudit.recording import shipped
 
 sys.path.append(str(Path(shipped.__path__[0])))
 

@@ -3,10 +3,10 @@
 from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
-from rlaudit.recorder.closing import closing
-from rlaudit.recorder.recorded_engine import recorded_engines
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.recording.closing import closing
+from rlaudit.recording.recorded_engine import recorded_engines
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.weight_updates import served_weights
 from rlaudit.tokens.recorded.recorded_log import recorded_log
 from rlaudit.tokens.recorded.recording_notes import not_seen
 

@@ -3,9 +3,9 @@
 import ast
 
 from rlaudit.cli.app import run
-from rlaudit.recorder.folder import RECORDER
-from rlaudit.recorder.hook_points import where_recorded
-from rlaudit.recorder.trainer_functions import known_functions
+from rlaudit.recording.folder import RECORDER
+from rlaudit.recording.hook_points import where_recorded
+from rlaudit.recording.trainer_functions import known_functions
 
 
 def test_explain_prints_what_the_recorder_says_of_its_files_and_since_when_it_records_what(capsys):

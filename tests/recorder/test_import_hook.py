@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rlaudit.recorder.folder import Settings, place_folder, variables, write_folder
+from rlaudit.recording.folder import Settings, place_folder, variables, write_folder
 
 RECORDER = "import sys\ndef register():\n    sys.watched = [*getattr(sys, 'watched', ()), hasattr(sys, 'hidden_ran')]\n"
 SHOW = """

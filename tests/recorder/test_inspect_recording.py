@@ -242,7 +242,7 @@ def test_arrays_are_not_imported_for_a_recording(tmp_path: Path) -> None:
     code = "import sys; from rlaudit.cli.app import run; run(['inspect', 'run']); print(*sys.modules, file=sys.stderr)"
     finished = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = set(finished.stderr.splitlines()[-1].split())
-    assert "rlaudit.recorder.recording" in loaded
+    assert "rlaudit.recording.recording" in loaded
     assert not loaded & {"numpy", "pandas", "pydantic", "torch", "typer"}
 
 
@@ -252,7 +252,7 @@ def test_a_file_is_inspected_without_the_reader_of_recordings(tmp_path: Path) ->
         "import sys; from rlaudit.cli.app import run; run(['inspect', 'x.yaml']); print(*sys.modules, file=sys.stderr)"
     )
     finished = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "rlaudit.recorder.recording" not in finished.stderr.splitlines()[-1].split()
+    assert "rlaudit.recording.recording" not in finished.stderr.splitlines()[-1].split()
 
 
 def test_the_reset_that_an_engine_refuses_is_none(inspect: Any) -> None:

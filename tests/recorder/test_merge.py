@@ -6,8 +6,8 @@ import pytest
 from written_recording import WrittenProcess
 
 from rlaudit.cli.app import run
-from rlaudit.recorder import merge
-from rlaudit.recorder.recording import open_recording
+from rlaudit.recording import merge
+from rlaudit.recording.recording import open_recording
 
 
 def node(folder: Path, pid: int, tokens: int = 3) -> Path:
@@ -84,7 +84,7 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
         if len(copied) == 2:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rlaudit.recorder.merge.shutil.copyfileobj", full)
+    monkeypatch.setattr("rlaudit.recording.merge.shutil.copyfileobj", full)
     assert run(["record", "--merge", str(one), str(other), "--into", str(tmp_path / "c")]) == 3
     assert len(copied) == 2 and not list((tmp_path / "c").iterdir())
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rlaudit.recorder.folder import RECORDER
+from rlaudit.recording.folder import RECORDER
 
 SCRIPT = "import json, rlaudit_recorder; print(json.dumps(rlaudit_recorder._versions()))"
 

@@ -10,7 +10,7 @@ import pytest
 from recorder_folder import Record, Written, parsed
 from trainings_with_a_stand_in import place, run, surroundings, words
 
-from rlaudit.recorder.recording import open_recording
+from rlaudit.recording.recording import open_recording
 
 MOMENTS = 50
 # Which process is killed, of an engine that starts how, and about how many calls of the recorder's functions it makes.

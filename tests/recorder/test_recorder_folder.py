@@ -12,7 +12,7 @@ import rlaudit
 from rlaudit import secrets
 from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
-from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
+from rlaudit.recording.folder import RECORDER, Settings, variables, write_folder
 
 OWN = ["carried", "completions", "door", "frameworks", "loading", "recorder", "secrets", "trainer"]
 OWN += ["v0", "watched", "weights"]

@@ -9,9 +9,9 @@ import pytest
 from recorder_folder import Written, numbers, sequences_by_version
 from trainings_with_a_stand_in import ENGINES, Ended, place, run
 
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.shipped.rlaudit_recorder import PARTS
+from rlaudit.recording.weight_updates import served_weights
 
 SAMPLING = ("four of each", "stop", "no logprobs", "abort")
 STEPS, PROMPTS = 2, 6

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from trainings_with_a_stand_in import ENGINES, SAID, Ended, Place, place, run
 
-from rlaudit.recorder.shipped import rlaudit_recorder
+from rlaudit.recording.shipped import rlaudit_recorder
 
 RECORDER = Path(rlaudit_recorder.__file__)
 SOURCE = RECORDER.read_text()

@@ -6,8 +6,8 @@ import pytest
 from written_recording import WrittenProcess
 
 from rlaudit.errors import NotFinished
-from rlaudit.recorder.recorded_process import token_records
-from rlaudit.recorder.recording import is_recording, open_recording
+from rlaudit.recording.recorded_process import token_records
+from rlaudit.recording.recording import is_recording, open_recording
 
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
 RPC = "vllm.v1.engine.core:EngineCore.collective_rpc"

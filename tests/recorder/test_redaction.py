@@ -17,10 +17,10 @@ from trainings_with_a_stand_in import ENGINES, Ended, place, run
 from written_recording import WrittenProcess
 
 from rlaudit.cli.app import run as rlaudit
-from rlaudit.recorder.public_words import public_words
-from rlaudit.recorder.recorded_lines import FIELDS
-from rlaudit.recorder.recording import is_recording
-from rlaudit.recorder.redaction import _RULES, Redaction
+from rlaudit.recording.public_words import public_words
+from rlaudit.recording.recorded_lines import FIELDS
+from rlaudit.recording.recording import is_recording
+from rlaudit.recording.redaction import _RULES, Redaction
 
 USER, HOST = "alicewonder", "gpu-17.acme-corp.example"
 MODEL = f"/home/{USER}/models/acme-secret-7b"

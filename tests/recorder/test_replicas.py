@@ -7,11 +7,11 @@ import pytest
 from recorded_worlds import RESET, effective, engine, process_of
 from written_recording import WrittenProcess, coded
 
-from rlaudit.configs.vllm_inputs.recorded_facts import recorded_facts, recorded_sentences
-from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.shipped.rlaudit_recorder import ELEMENTS
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.configs.engine_arguments.recorded_facts import recorded_facts, recorded_sentences
+from rlaudit.recording.recorded_engine import RecordedEngine, recorded_engines
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.shipped.rlaudit_recorder import ELEMENTS
+from rlaudit.recording.weight_updates import served_weights
 from rlaudit.tokens.open_table import open_tables
 
 

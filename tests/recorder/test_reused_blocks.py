@@ -3,9 +3,9 @@
 import pytest
 from written_recording import WrittenProcess
 
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.reused_blocks import reused_blocks, stale_sentences
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.reused_blocks import reused_blocks, stale_sentences
+from rlaudit.recording.weight_updates import served_weights
 
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
 PAUSE = "vllm.v1.engine.core:EngineCoreProc.pause_scheduler"

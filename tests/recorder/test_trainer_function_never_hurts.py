@@ -4,8 +4,8 @@ import pytest
 from recorder_folder import read
 from trainings_with_a_stand_in import place, run
 
-from rlaudit.recorder.closing import closing
-from rlaudit.recorder.recording import open_recording
+from rlaudit.recording.closing import closing
+from rlaudit.recording.recording import open_recording
 
 FUNCTION = "verl.utils.torch_functional:logprobs_from_logits"
 MODULE = """

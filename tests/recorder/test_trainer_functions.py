@@ -3,9 +3,9 @@
 import pytest
 from written_recording import WrittenProcess
 
-from rlaudit.recorder.closing import closing
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.shipped.rlaudit_frameworks import FUNCTIONS, MODULES
+from rlaudit.recording.closing import closing
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.shipped.rlaudit_frameworks import FUNCTIONS, MODULES
 
 VERL = "verl.utils.torch_functional:logprobs_from_logits"
 

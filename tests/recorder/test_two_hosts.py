@@ -8,8 +8,8 @@ import pytest
 from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.weight_updates import served_weights
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.tokens.prompt_numbers import PromptNumbers

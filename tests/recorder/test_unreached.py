@@ -10,7 +10,7 @@ import pytest
 from recorded_commands import environment, record_words
 
 from rlaudit.engines.cells.guardian import descendants
-from rlaudit.recorder.unreached import Onlooker, names_vllm, why_unreached
+from rlaudit.recording.unreached import Onlooker, names_vllm, why_unreached
 
 FOLDER = Path("/out/recorder")
 REACHED = {"PYTHONPATH": f"{FOLDER}:/other", "RLAUDIT_RECORD": "/out"}

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from written_recording import WrittenProcess, coded
 
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.shipped.rlaudit_recorder import ELEMENTS
-from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.shipped.rlaudit_recorder import ELEMENTS
+from rlaudit.recording.weight_readings import WeightReadings, weight_readings
 
 NAMES = ("embed_tokens.weight", "norm.weight", "lm_head.weight")
 NOT_COMPARABLE = np.full(ELEMENTS, np.nan, dtype=np.float32)

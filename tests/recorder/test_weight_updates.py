@@ -3,8 +3,8 @@ import math
 from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
-from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.recording.recording import open_recording
+from rlaudit.recording.weight_updates import served_weights
 
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
 RPC = "vllm.v1.engine.core:EngineCore.collective_rpc"

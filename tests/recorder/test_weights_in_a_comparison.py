@@ -11,7 +11,7 @@ from recorded_worlds import World
 from written_recording import WrittenProcess, coded
 
 from rlaudit.cli.app import run
-from rlaudit.recorder.shipped.rlaudit_recorder import ELEMENTS
+from rlaudit.recording.shipped.rlaudit_recorder import ELEMENTS
 
 NAMES = ("embed_tokens.weight", "norm.weight")
 ALL = ELEMENTS * len(NAMES)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlaudit.recorder import shipped
+from rlaudit.recording import shipped
 
 sys.path.append(str(Path(shipped.__path__[0])))
 

@@ -11,9 +11,9 @@ import numpy as np
 from rlaudit.diagnosis.answer import answer
 from rlaudit.diagnosis.move import Change, Move, Side, changes_of
 from rlaudit.layers import Verdict
-from rlaudit.plain import plain
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_type
+from rlaudit.text.plain import plain
 from rlaudit.tokens import token_figures as figures_of_tokens
 
 ROOT = Path(__file__).parents[2]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from documents import records
 
-from rlaudit.rendering.formats.text import MOST_LINES
-from rlaudit.rendering.formats.text import render as render_text
+from rlaudit.report.rendering.formats.text import MOST_LINES
+from rlaudit.report.rendering.formats.text import render as render_text
 
 REPORT = json.loads((Path(__file__).parents[2] / "examples" / "vllm" / "v0-to-v1" / "report.json").read_text())
 

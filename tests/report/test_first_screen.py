@@ -3,7 +3,7 @@
 import documents
 import pytest
 
-from rlaudit.rendering.formats import html, markdown, text
+from rlaudit.report.rendering.formats import html, markdown, text
 
 SENTENCES = documents.move()["answer"]
 

@@ -8,7 +8,7 @@ import browser
 import documents
 import pytest
 
-from rlaudit.rendering.formats import html
+from rlaudit.report.rendering.formats import html
 
 WIDTHS = (400, 1024, 1600)
 SCHEMES = ("light", "dark")

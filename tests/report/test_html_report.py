@@ -11,7 +11,7 @@ from typing import Any
 import documents
 import pytest
 
-from rlaudit.rendering.formats import html, markdown, text
+from rlaudit.report.rendering.formats import html, markdown, text
 
 MAKERS = (documents.ablation, documents.comparison, documents.curves, documents.diagnosis)
 FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)

@@ -8,7 +8,7 @@ import pytest
 from documents import records
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.rendering.formats import markdown, text
+from rlaudit.report.rendering.formats import markdown, text
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 CONFIG = PLAIN.replace("seed: 1", "enable_prefix_caching: true\n    served_model_name: " + "a-long-name-" * 12)

@@ -9,9 +9,9 @@ from typing import Any
 import documents
 import pytest
 
-from rlaudit.rendering.formats.html import FORMAT as HTML
-from rlaudit.rendering.formats.markdown import FORMAT as MARKDOWN
-from rlaudit.rendering.formats.text import FORMAT as TEXT
+from rlaudit.report.rendering.formats.html import FORMAT as HTML
+from rlaudit.report.rendering.formats.markdown import FORMAT as MARKDOWN
+from rlaudit.report.rendering.formats.text import FORMAT as TEXT
 from rlaudit.report.report import ABOUT
 from rlaudit.report.schema import report_schema
 

@@ -12,10 +12,10 @@ from documents import empty, records
 from toy_dialect import PLAIN, Desk
 
 from rlaudit.discover import discover
-from rlaudit.rendering import formats
-from rlaudit.rendering.formats import concise, github, gitlab, junit, markdown, sarif, text
-from rlaudit.rendering.markdown_escaped import escaped
-from rlaudit.rendering.report_format import ReportFormat
+from rlaudit.report.rendering import formats
+from rlaudit.report.rendering.formats import concise, github, gitlab, junit, markdown, sarif, text
+from rlaudit.report.rendering.markdown_escaped import escaped
+from rlaudit.report.rendering.report_format import ReportFormat
 from rlaudit.report.report import Report
 
 COMMAND = re.compile(r"::(error|warning|notice) (?P<properties>[^\n]*?)::(?P<data>[^\n]*)")
@@ -173,4 +173,4 @@ def test_every_format_is_called_what_its_file_is_called() -> None:
     found = discover(formats, "FORMAT", ReportFormat)
     assert set(found) >= {"text", "concise", "json", "markdown", "sarif", "junit", "github"}
     for name, one in found.items():
-        assert one.render.__module__ == f"rlaudit.rendering.formats.{name}"
+        assert one.render.__module__ == f"rlaudit.report.rendering.formats.{name}"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from documents import ablation, records
 
-from rlaudit.rendering.outlines.ablate import by_value, loaded_engines
+from rlaudit.report.rendering.outlines.ablate import by_value, loaded_engines
 
 FEATURES: dict[str, str | None] = {
     "model_runner": "V1 GPUModelRunner",

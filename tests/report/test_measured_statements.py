@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import documents
 import pytest
 
-from rlaudit.rendering.formats import concise, github, junit, sarif
-from rlaudit.rendering.statements import statements
+from rlaudit.report.rendering.formats import concise, github, junit, sarif
+from rlaudit.report.rendering.statements import statements
 from rlaudit.report.report import Report
 
 

@@ -10,7 +10,7 @@ from documents import curves, records
 
 from rlaudit.cli.app import run
 from rlaudit.errors import NotFinished
-from rlaudit.rendering.mismatch_table import TABLES, rendered
+from rlaudit.report.rendering.mismatch_table import TABLES, rendered
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vllm" / "v0-to-v1" / "report.json"
 

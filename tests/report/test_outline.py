@@ -7,10 +7,10 @@ from typing import Any
 import documents
 import pytest
 
-from rlaudit.rendering import outlines
-from rlaudit.rendering.formats import markdown, text
-from rlaudit.rendering.html.blocks import titled
-from rlaudit.rendering.outline import (
+from rlaudit.report.rendering import outlines
+from rlaudit.report.rendering.formats import markdown, text
+from rlaudit.report.rendering.html.blocks import titled
+from rlaudit.report.rendering.outline import (
     Brief,
     Code,
     Entries,

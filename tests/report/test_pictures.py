@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from releases.cells import word_cell
 
-from rlaudit.rendering.drawing.axes import both_sides, decades, short, thinned
-from rlaudit.rendering.formats import markdown, text
-from rlaudit.rendering.formats.text import BLOCKS, encodable, sparkline, sparklines
-from rlaudit.rendering.html.markup import element
-from rlaudit.rendering.html.svg import svg_of
-from rlaudit.rendering.picture import Missing, Picture, Table, pictures_of
-from rlaudit.rendering.pictures.releases import colours
-from rlaudit.rendering.release_spans import Span
+from rlaudit.report.rendering.drawing.axes import both_sides, decades, short, thinned
+from rlaudit.report.rendering.formats import markdown, text
+from rlaudit.report.rendering.formats.text import BLOCKS, encodable, sparkline, sparklines
+from rlaudit.report.rendering.html.markup import element
+from rlaudit.report.rendering.html.svg import svg_of
+from rlaudit.report.rendering.picture import Missing, Picture, Table, pictures_of
+from rlaudit.report.rendering.pictures.releases import colours
+from rlaudit.report.rendering.release_spans import Span
 
 
 def test_a_sparkline_goes_from_the_lowest_block_to_the_highest() -> None:

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft4Validator
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.rendering.formats import sarif
+from rlaudit.report.rendering.formats import sarif
 
 SCHEMA = json.loads(Path(__file__).with_name("sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
 

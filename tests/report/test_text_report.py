@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from documents import EXAMPLE
 
-from rlaudit.rendering.formats import text
-from rlaudit.rendering.measured_on import measured_on
 from rlaudit.report.figures import HEADLINE, interval
 from rlaudit.report.read_report import read_report
+from rlaudit.report.rendering.formats import text
+from rlaudit.report.rendering.measured_on import measured_on
 from rlaudit.report.report import Report
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")

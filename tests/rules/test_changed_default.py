@@ -1,10 +1,10 @@
 from packaging.version import Version
 from simulated_audit import findings
 
-from rlaudit.audit.audit import audit_of
+from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import declared
 from rlaudit.rules import known_rules
+from rlaudit.rules.audit.audit import audit_of
 from rlaudit.rules.changed_default import RULE
 from rlaudit.severity import Severity
 from rlaudit.vllm.catalogue import Catalogue

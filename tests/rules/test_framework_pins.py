@@ -6,8 +6,8 @@ import pytest
 from packaging.version import Version
 from reading import source_of
 
-from rlaudit.audit.audit import audit_of
-from rlaudit.dialects.declared import declared
+from rlaudit.configs.dialects.declared import declared
+from rlaudit.rules.audit.audit import audit_of
 from rlaudit.rules.framework_moves_too import RULE
 from rlaudit.vllm.machine import Machine
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from simulated_audit import findings, fixed, simulated_audit
 
-from rlaudit.audit.audit import audit_of
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.rules import known_rules
 from rlaudit.rules.attention_backend_variable_ignored import RULE as BACKEND
+from rlaudit.rules.audit.audit import audit_of
 from rlaudit.rules.chunked_prefill_forced import RULE as FORCED
 from rlaudit.rules.correction_hides_a_backend_mismatch import DISTORTING
 from rlaudit.rules.dtype_auto_trap import RULE as DTYPE

@@ -10,10 +10,10 @@ import yaml
 from simulated_audit import findings, fixed, laid_over
 
 from rlaudit import rules
-from rlaudit.audit.rule import Rule
 from rlaudit.discover import discover
 from rlaudit.laboratory.recipe import recipe_folders
 from rlaudit.laboratory.studies.arms.plan import known_factors
+from rlaudit.rules.audit.rule import Rule
 
 SECTIONS = ("What changed", "Why it matters", "Example", "Safe to ignore when", "How to confirm")
 RULES = discover(rules, "RULE", Rule)

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from simulated_audit import findings
 
-from rlaudit.audit.finding import Finding
 from rlaudit.rules import known_rules
+from rlaudit.rules.audit.finding import Finding
 
 SILENT = "silent"
 

@@ -8,7 +8,7 @@ from worlds.ground import Ground
 from worlds.observe import Observation, observe
 from worlds.plant import Dose, healthy
 
-from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.causes.attribution.attribute import Attribution, attribute
 from rlaudit.errors import UsageError
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.token_evidence import token_evidence

@@ -7,7 +7,7 @@ from worlds.ground import new_ground
 from worlds.observe import measured_floor
 from worlds.plant import Dose
 
-from rlaudit.attribution.attribute import all_causes
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.layers import Verdict
 from selftest.blind import Label, judge, planted
 from selftest.faults import all_faults

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from simulated_pairs import honest_pairs
 
-from rlaudit.measurement.measure import all_metrics, measure
-from rlaudit.measurement.metric import mean
 from rlaudit.statistics.interval import IntervalMethod, interval
+from rlaudit.statistics.measurement.measure import all_metrics, measure
+from rlaudit.statistics.measurement.metric import mean
 from rlaudit.statistics.resample import cluster_weights
 
 METRICS = all_metrics()

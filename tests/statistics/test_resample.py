@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlaudit.measurement.excess import part_of_k2
 from rlaudit.statistics.interval import IntervalMethod, interval
+from rlaudit.statistics.measurement.excess import part_of_k2
 from rlaudit.statistics.resample import (
     MOST_PARTS,
     REACH,

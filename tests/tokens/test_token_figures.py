@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from rlaudit.plain import plain
 from rlaudit.report.schema import report_schema
+from rlaudit.text.plain import plain
 from rlaudit.tokens.token_batch import TokenBatch
 from rlaudit.tokens.token_figures import (
     EDGES,

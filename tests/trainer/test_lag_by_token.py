@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="a trainer needs torch: run these tests in a trainer's environment")
 pytest.importorskip("safetensors", reason="as above")
 
-TRAINER = Path(__file__).parents[2] / "rlaudit" / "trainer"
+TRAINER = Path(__file__).parents[2] / "rlaudit" / "laboratory" / "trainer"
 # Two sequences of 4 and 2 tokens; an update met the first after two of them, and the second not at all.
 VERSIONS = [[1, 1, 3, 3], [3, 3]]
 

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="objectives need torch: run these tests in a trainer's environment")
 
-TRAINER = Path(__file__).parents[2] / "rlaudit" / "trainer"
+TRAINER = Path(__file__).parents[2] / "rlaudit" / "laboratory" / "trainer"
 CLIP = (0.1, 0.2)
 
 

@@ -19,7 +19,7 @@ from plain_scoring import VOCABULARY, Channel, by_the_sampler, full_logits, ragg
 # transformers warns about its own future in most releases; our warnings are errors elsewhere.
 pytestmark = pytest.mark.filterwarnings("default")
 
-SCORE = Path(__file__).parents[2] / "rlaudit" / "trainer" / "score.py"
+SCORE = Path(__file__).parents[2] / "rlaudit" / "laboratory" / "trainer" / "score.py"
 
 
 @pytest.fixture(scope="module")

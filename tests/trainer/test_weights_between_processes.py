@@ -15,7 +15,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="weights need torch: run these tests in a trainer's environment")
 pytest.importorskip("safetensors", reason="as above")
 
-VLLM = Path(__file__).parents[2] / "rlaudit" / "engines" / "vllm"
+VLLM = Path(__file__).parents[2] / "rlaudit" / "engines" / "inside"
 sys.path.append(str(VLLM / "extension"))
 
 TENSORS = {"a.weight": (3, 4), "b.weight": (5,), "c.scale": ()}

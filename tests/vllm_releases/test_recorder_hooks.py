@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from vllm_sources import tree_of
 
-from rlaudit.recorder.hook_points import (
+from rlaudit.recording.hook_points import (
     ASYNC,
     FILE,
     PARTS,

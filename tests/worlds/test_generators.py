@@ -7,7 +7,7 @@ import pytest
 from selftest.blind import Label, planted
 from selftest.faults import all_faults
 
-from rlaudit.attribution.attribute import all_causes
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.meaning.candidates import Semantics
 from worlds.generator import all_generators
 from worlds.ground import new_ground

@@ -14,8 +14,8 @@ import sys
 import numpy as np
 from simulated_pairs import honest_pairs
 
-from rlaudit.measurement.measure import all_metrics, measure
 from rlaudit.statistics.interval import IntervalMethod
+from rlaudit.statistics.measurement.measure import all_metrics, measure
 
 LAYOUTS = ((64, 1), (256, 1), (16, 4), (64, 4))
 LOW, HIGH = 0.92, 0.97

@@ -182,7 +182,7 @@ def rlaudit(path: Path) -> dict[str, list[float]]:
     """`compare` as its command runs it: all figures, alignment of every sequence, causes, three layers."""
     from rlaudit.diagnosis.compare_settings import CompareSettings
     from rlaudit.diagnosis.compare_tables import Comparer
-    from rlaudit.progress import Progress
+    from rlaudit.text.progress import Progress
     from rlaudit.tokens.open_table import open_tables
 
     (table,) = open_tables(path)

@@ -19,9 +19,9 @@ from two_arms import BFLOAT16_LIKE, HEAVY, two_arms
 from rlaudit.diagnosis.consequence import MEAN_SQUARES, NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import Candidate, Reference, judge_distance
 from rlaudit.layers import Verdict
-from rlaudit.measurement.measure import all_metrics, measure, tally
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
-from rlaudit.measurement.non_inferiority import TIMES
+from rlaudit.statistics.measurement.measure import all_metrics, measure, tally
+from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.statistics.measurement.non_inferiority import TIMES
 
 LOW, HIGH = 0.92, 0.97
 # One side of a 95 % interval, and what heavy tails add to it (statistics/resample.py).

@@ -12,7 +12,7 @@ import sys
 from evidence.known_policy.confusion import document_of
 from evidence.known_policy.trials import rows, run_trials
 from evidence.selftest.matrix import printed
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 
 
 def main(words: list[str] | None = None) -> int:

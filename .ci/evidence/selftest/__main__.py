@@ -26,7 +26,7 @@ from evidence.selftest.sibling_trials import run_sibling_trials, sibling_labels
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import RlauditError, UsageError
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 
 DOSES = ("low", "middle", "top")
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from selftest.blind import CLEAN, Label
 from worlds.plant import Dose
 
-from rlaudit.attribution.attribute import all_causes
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.errors import UsageError
 
 # Doses at which neither fault makes less than a tenth of the mismatch: such a cause is not named by design.

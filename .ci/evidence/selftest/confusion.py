@@ -9,7 +9,7 @@ from selftest.blind import CLEAN, Label
 from worlds.plant import Dose
 
 from evidence.selftest.trial import Trial
-from rlaudit.attribution.alignment_signature import proportion_interval
+from rlaudit.causes.attribution.alignment_signature import proportion_interval
 
 # What a self-test has to reach: a cause is missed, or a clean world called otherwise, once in twenty at the most; near
 # the limit of detection and with two causes at a time more may be missed, but no more wrong names be given.

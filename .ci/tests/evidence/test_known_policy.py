@@ -9,7 +9,7 @@ from evidence.known_policy.policy import END, VOCABULARY, Meaning
 from evidence.known_policy.rollouts import new_world
 from evidence.known_policy.trials import Row, Trial, rows, run_trials
 
-from rlaudit.attribution.attribute import all_causes
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.errors import UsageError
 
 

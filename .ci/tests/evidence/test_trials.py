@@ -10,7 +10,7 @@ from evidence.selftest.trial import Trial
 from selftest.blind import Label
 from worlds.plant import Dose
 
-from rlaudit.attribution.attribute import all_causes
+from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.errors import UsageError
 
 

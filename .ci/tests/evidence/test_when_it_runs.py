@@ -59,13 +59,13 @@ def test_a_record_is_written_only_if_all_parts_hold(record: Path, monkeypatch: p
 def test_a_digest_changes_with_the_bytes_of_a_file_and_with_its_name(tmp_path: Path) -> None:
     for package in judging.JUDGING:
         (tmp_path / package).mkdir(parents=True)
-    file = tmp_path / "rlaudit" / "metrics" / "k9.py"
+    file = tmp_path / "rlaudit" / "statistics" / "metrics" / "k9.py"
     seen = [judging.digests(tmp_path)]
     steps = (lambda: file.write_text("1"), lambda: file.write_text("2"), lambda: file.rename(file.with_name("k8.py")))
     for step in steps:
         step()
         seen.append(judging.digests(tmp_path))
-    assert len({one["rlaudit/metrics"] for one in seen}) == 4
+    assert len({one["rlaudit/statistics/metrics"] for one in seen}) == 4
     assert len({one["rlaudit/causes"] for one in seen}) == 1
 
 

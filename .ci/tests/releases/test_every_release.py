@@ -19,8 +19,8 @@ from rlaudit.cli.app import run
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.errors import RlauditError
-from rlaudit.rendering.release_spans import spans_of_property as spans
 from rlaudit.report.parts.releases import Releases
+from rlaudit.report.rendering.release_spans import spans_of_property as spans
 
 MISSING = "0.9.2"  # its stand-in loads V0, which this release does not on a CPU
 RELEASES = [V0, MISSING, V1, V1_WITH_FLOAT32_HEAD]

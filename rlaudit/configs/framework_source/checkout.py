@@ -11,8 +11,8 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.source import Source, opened, read_inside
 from rlaudit.errors import UsageError
-from rlaudit.parse_json import parse_json
-from rlaudit.work_tree import is_inside
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.work_tree import is_inside
 
 _VERSIONS = ("version/version", "VERSION", "version.py", "_version.py", "__init__.py", "../VERSION", "../version.txt")
 _ASSIGNED = re.compile(r"""^(?:__version__|version)\s*(?::\s*str\s*)?=\s*["']([^"']+)["']""", re.M)

@@ -8,8 +8,8 @@ from packaging.version import Version
 
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 from rlaudit.configs.source import Source
-from rlaudit.pins.files import pinned_around
-from rlaudit.pins.pin import Package, requirements
+from rlaudit.vllm.pins.files import pinned_around
+from rlaudit.vllm.pins.pin import Package, requirements
 
 # The option that gives a release, and the place of such a pin.
 OPTION = "--framework"

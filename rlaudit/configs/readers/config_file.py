@@ -16,15 +16,15 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft
+from rlaudit.configs.engine_arguments.flags import FlagReader
 from rlaudit.configs.engine_names import SHORT, affirmed, canonical, dashed
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import Flag
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Spell, scalar_text
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
-from rlaudit.configs.vllm_inputs.flags import FlagReader
-from rlaudit.did_you_mean import VERY_NEAR, nearest
 from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig, Setting
+from rlaudit.text.did_you_mean import VERY_NEAR, nearest
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.lifetimes import names as flags

@@ -18,11 +18,11 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.elsewhere import as_written, leave_open
+from rlaudit.configs.engine_arguments.flags import take_variables
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Spell
-from rlaudit.configs.vllm_inputs.flags import take_variables
 from rlaudit.settings.rollout_config import Loss, RolloutConfig
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
@@ -90,7 +90,7 @@ def _is_vllm(call: "Call") -> bool:
 def calls_of(source: Source) -> "tuple[Call, ...]":
     """Return the calls of engines, sampling parameters and weight updates."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.vllm_inputs.weight_updates import METHODS
+    from rlaudit.configs.engine_arguments.weight_updates import METHODS
 
     return source.calls((*ENGINES, FROM_COMMAND_LINE, *SERVERS, SAMPLING, *METHODS))
 
@@ -134,12 +134,12 @@ def engine_config(
     files: that of the call, and programs that import it. calls: all that they make. sampled: their SamplingParams.
     """
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.engine_arguments.weight_updates import posted, take_weight_updates
     from rlaudit.configs.framework_source.version_guards import version_guards
     from rlaudit.configs.local_modules import given_the_engine
     from rlaudit.configs.lost_updates import lost_updates
     from rlaudit.configs.passed_values import passed
     from rlaudit.configs.python_environment import python_environment
-    from rlaudit.configs.vllm_inputs.weight_updates import posted, take_weight_updates
 
     call = _as_open(call)
     # What reaches into an engine is the LLM's if the file builds one: no variable keeps another in the program.

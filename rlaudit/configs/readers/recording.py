@@ -16,7 +16,7 @@ def recognise(source: Source) -> bool:
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every engine of the recording."""
     # Reading recordings costs start-up time that files should not pay.
-    from rlaudit.configs.vllm_inputs.recorded_config import recorded_configs
+    from rlaudit.configs.engine_arguments.recorded_config import recorded_configs
 
     assert isinstance(source, RecordedSource)
     return recorded_configs(source, vllm)

@@ -17,6 +17,8 @@ from rlaudit.configs.command_lines import proved
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.engine_arguments.flags import FlagReader, take_variables
+from rlaudit.configs.engine_arguments.invocations import Invocation, invocations
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
@@ -24,8 +26,6 @@ from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.configs.syntax.spelling import Write
-from rlaudit.configs.vllm_inputs.flags import FlagReader, take_variables
-from rlaudit.configs.vllm_inputs.invocations import Invocation, invocations
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.vllm.catalogue import Catalogue
 

@@ -11,10 +11,10 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.engine_arguments.weight_updates import posted, take_weight_updates
 from rlaudit.configs.readers.python import DIALECT as IN_PROCESS
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.vllm_inputs.weight_updates import posted, take_weight_updates
 from rlaudit.settings.rollout_config import RolloutConfig
 
 NAME = "vllm-http"

@@ -20,10 +20,10 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving
+from rlaudit.configs.engine_arguments.printed import pairs, printed_value
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, entries
-from rlaudit.configs.vllm_inputs.printed import pairs, printed_value
 from rlaudit.settings.place import Place
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown

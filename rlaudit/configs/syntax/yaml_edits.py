@@ -12,7 +12,7 @@ from typing import Any
 from rlaudit.configs.engine_names import affirmed, canonical
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 from rlaudit.settings.place import Edit
 
 

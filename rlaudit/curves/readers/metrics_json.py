@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rlaudit.curves.run_log import Problems, Row, RunReader
 from rlaudit.errors import NotFinished
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 
 # Of the first metric, its first step.
 _BEGIN = re.compile(rb'\{\s*"[^"]+"\s*:\s*\{\s*"\d+"\s*:\s*[-\dNI]')

@@ -10,7 +10,7 @@ from pathlib import Path
 from rlaudit.curves.json_lines import first_object
 from rlaudit.curves.run_log import Problems, Row, RunReader
 from rlaudit.errors import NotFinished
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 
 
 def recognises(path: Path, start: bytes) -> bool:

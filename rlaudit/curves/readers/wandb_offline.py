@@ -14,7 +14,7 @@ from typing import Any
 from rlaudit.curves.protobuf_wire import BYTES, fields, signed
 from rlaudit.curves.run_log import Problems, Row, RunReader
 from rlaudit.errors import NotFinished
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 
 MAGIC = b":W&B"
 FILE_HEADER = struct.Struct("<4sHB")

@@ -17,8 +17,8 @@ from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, UpdateC
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
-from rlaudit.measurement.measure import Measurement
 from rlaudit.settings.trainer_facts import PauseMode
+from rlaudit.statistics.measurement.measure import Measurement
 
 NOT_CLEARED = "the cache was not cleared: keys and values of the old weights hide a dropped token"
 

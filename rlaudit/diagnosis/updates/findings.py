@@ -16,10 +16,10 @@ from rlaudit.diagnosis.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind
 from rlaudit.laboratory.weight_path import ADAPTER
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import Contrast
-from rlaudit.measurement.measure import Measurement
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.severity import Severity
+from rlaudit.statistics.measurement.contrast import Contrast
+from rlaudit.statistics.measurement.measure import Measurement
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 # Cheapest first: nothing of a flight is computed twice, then nothing is sampled twice. With each, whether the cache is

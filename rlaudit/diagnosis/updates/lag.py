@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, pairs_of
-from rlaudit.measurement.measure import Measurement, all_metrics, measure
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.measure import Measurement, all_metrics, measure
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 
 METRICS = ("k2", "k3", "ppo_clip_fraction")
 

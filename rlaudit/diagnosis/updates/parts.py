@@ -14,7 +14,7 @@ from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
-from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.measurement.measure import Measurement
 
 EMBEDDING = "model.embed_tokens.weight"
 

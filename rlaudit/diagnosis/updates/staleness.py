@@ -18,8 +18,8 @@ from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, 
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import Contrast, contrast
-from rlaudit.measurement.measure import Measurement, all_metrics
+from rlaudit.statistics.measurement.contrast import Contrast, contrast
+from rlaudit.statistics.measurement.measure import Measurement, all_metrics
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Below this share of k3(new weights, old weights), and below the recipe's margin, an excess does not matter.

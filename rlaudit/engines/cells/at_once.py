@@ -20,7 +20,7 @@ from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.shares import Share, share_of
 from rlaudit.engines.hardware.visible_gpus import only_these
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 
 
 class AtOnce:

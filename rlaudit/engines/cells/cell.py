@@ -20,8 +20,8 @@ from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge,
 from rlaudit.engines.cells.own_cache import own_cache
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, regular_size, write_seal
 from rlaudit.engines.environments.environment_spec import Command
+from rlaudit.files.write_atomically import replacing
 from rlaudit.secrets import mask, take_out
-from rlaudit.write_atomically import replacing
 
 KEY_LENGTH = 16
 FORMAT = 1

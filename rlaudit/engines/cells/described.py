@@ -16,7 +16,7 @@ from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.engines.hardware.visible_gpus import shown_by
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 from rlaudit.secrets import put_back
 
 AGAIN = "The ablate command of the run runs it."

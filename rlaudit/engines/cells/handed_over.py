@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.write_atomically import write_atomically
 from rlaudit.secrets import take_out
-from rlaudit.write_atomically import write_atomically
 
 SECRETS = "secrets.json"
 

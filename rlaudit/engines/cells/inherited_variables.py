@@ -12,7 +12,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.secrets import MASK, mask_text, names_a_secret
 
 Device = Literal["cpu", "cuda"]

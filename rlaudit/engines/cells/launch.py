@@ -24,8 +24,8 @@ from rlaudit.engines.cells.handed_over import forget, hand_over
 from rlaudit.engines.cells.inherited_variables import STRIPPED, handed_on, inherited, withheld
 from rlaudit.engines.cells.own_cache import cache_of_torch
 from rlaudit.engines.environments.environment_spec import Command
-from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.parse_json import parse_json
+from rlaudit.engines.inside.engine import ENGINE
+from rlaudit.files.parse_json import parse_json
 from rlaudit.secrets import mask
 
 WORKER = Path(__file__).with_name("worker.py")

@@ -30,8 +30,8 @@ from rlaudit.engines.cells.ray_node import look, run
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.errors import NotFinished, RlauditError
-from rlaudit.install_beside import install_beside
-from rlaudit.own_sources import SAME_ON_EVERY_NODE, sources_digest
+from rlaudit.files.install_beside import install_beside
+from rlaudit.files.own_sources import SAME_ON_EVERY_NODE, sources_digest
 
 CONNECT_SECONDS = 10.0
 # How often a cell is started. If it takes node after node with it, the cell is at fault.

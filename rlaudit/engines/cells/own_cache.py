@@ -11,8 +11,8 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from rlaudit.cache_folder import cache_folder
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
+from rlaudit.files.cache_folder import cache_folder
 
 # Names the folder for torch's compiled code; the default is in the temporary folder, which is removed after a cell.
 OF_TORCH = "TORCHINDUCTOR_CACHE_DIR"

@@ -19,7 +19,7 @@ from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.hardware.accelerator import Accelerator, detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.errors import NotFinished
-from rlaudit.own_sources import SAME_ON_EVERY_NODE, sources_digest
+from rlaudit.files.own_sources import SAME_ON_EVERY_NODE, sources_digest
 
 DECIDING = {Fate.DECIDES, Fate.DECIDES_ON_CPU, Fate.DECIDES_ON_CUDA}
 

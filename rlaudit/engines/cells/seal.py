@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.file_digest import file_digest
-from rlaudit.parse_json import parse_json
-from rlaudit.write_atomically import write_atomically
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.write_atomically import write_atomically
 
 SEAL = "seal.json"
 FORMAT = 1

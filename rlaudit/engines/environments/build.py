@@ -28,8 +28,8 @@ from rlaudit.engines.environments.resolve import (
 )
 from rlaudit.engines.environments.uv import Uv, UvError
 from rlaudit.engines.hardware.driver import offered_cuda
-from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.engines.vllm.preload import preload_for
+from rlaudit.engines.inside.engine import ENGINE
+from rlaudit.engines.inside.preload import preload_for
 from rlaudit.errors import NotFinished
 
 Report = Callable[[str], None]

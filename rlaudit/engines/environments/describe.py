@@ -16,7 +16,7 @@ from rlaudit.engines.cells.inherited_variables import STRIPPED
 from rlaudit.engines.cells.launch import cell_environment
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 
 # The worker and the scripts that it loads use its syntax (worker.py). vLLM 0.8.5 is the last engine that runs on it.
 OLDEST_PYTHON = (3, 9)

@@ -21,7 +21,6 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.environments.build import Built, build
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.environments.given_environment import given_environment
@@ -30,7 +29,8 @@ from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, find_uv
 from rlaudit.engines.hardware.driver import driver_is_there
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.parse_json import parse_json
+from rlaudit.files.cache_folder import cache_folder
+from rlaudit.files.parse_json import parse_json
 from rlaudit.secrets import mask
 
 STATE = "environment.json"

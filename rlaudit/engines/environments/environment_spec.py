@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.engines.engine import Build, Package
 from rlaudit.engines.environments import trainer_packages
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.errors import UsageError
 
 TRAINER = Package(

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.cells.launch import PACKAGE
 from rlaudit.engines.engine import Build, Package
 from rlaudit.engines.environments.build import environment_at
 from rlaudit.engines.environments.describe import Interpreter, describe
 from rlaudit.engines.environments.environment_spec import TRAINER, Command, Environment, EnvironmentSpec
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.files.cache_folder import cache_folder
 
 
 def given_environment(

@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.errors import UsageError
-from rlaudit.home import expanded
+from rlaudit.files.home import expanded
 
 ENGINE_HELP = (
     "VERSION=COMMAND, repeatable: an interpreter that holds this vLLM, or a command line in front of one "

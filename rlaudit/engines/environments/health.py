@@ -21,12 +21,12 @@ from rlaudit.engines.environments.describe import WITHOUT_WORKING_FOLDER
 from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
 from rlaudit.engines.environments.libstdcxx import NotHarmlessError, missing_version, weaken
 from rlaudit.errors import NotFinished
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 from rlaudit.vllm.builds import published_build
 
 _SECONDS_TO_IMPORT = 300
 _MOST_REPAIRS = 8
-_LOAD_OPERATORS = (Path(__file__).parents[1] / "vllm" / "scripts" / "load_operators.py").read_text(encoding="utf-8")
+_LOAD_OPERATORS = (Path(__file__).parents[1] / "inside" / "scripts" / "load_operators.py").read_text(encoding="utf-8")
 _IMPORT_TRAINER = "import torch, transformers, safetensors.torch\n"
 _SECONDS_TO_LOOK = 60
 _LOOK = """

@@ -25,7 +25,7 @@ from packaging.version import InvalidVersion, Version
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.pip_configuration import PackageSources
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.parse_json import parse_json
+from rlaudit.files.parse_json import parse_json
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 _SECONDS_TO_ANSWER = 20

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlaudit.home import expanded
+from rlaudit.files.home import expanded
 
 DEFAULT_INDEX = "https://pypi.org/simple"
 _KEYS = ("index-url", "extra-index-url", "find-links", "no-index", "cert")

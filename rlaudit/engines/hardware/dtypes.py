@@ -10,8 +10,8 @@ shell says otherwise, as in NVIDIA's images; a recipe can still set TF32 with VL
 
 from collections.abc import Mapping
 
-from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.files.cache_folder import cache_folder
 
 # What oneDNN's products require (`mkldnn_bf16_device_check` of PyTorch); otherwise PyTorch's own loops run.
 INSTRUCTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.hardware.nvidia_driver import Device, Gpu
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.errors import NotFinished
 
 VISIBLE, ORDER, BUS_ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "PCI_BUS_ID"

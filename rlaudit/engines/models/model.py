@@ -19,7 +19,6 @@ from typing import Any
 
 from filelock import FileLock
 
-from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import launch, shipped
 from rlaudit.engines.environments.environment import ensure
@@ -28,9 +27,10 @@ from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, UvError, find_uv
 from rlaudit.engines.models.model_identity import STATE, contents
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.home import expanded
-from rlaudit.parse_json import parse_json
-from rlaudit.write_atomically import write_atomically
+from rlaudit.files.cache_folder import cache_folder
+from rlaudit.files.home import expanded
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.write_atomically import write_atomically
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 SUMS_MODEL = "running-sums"

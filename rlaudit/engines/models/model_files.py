@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.models.model import DEFAULT_MODEL, SUMS_MODEL, require_hub_id
-from rlaudit.home import expanded
-from rlaudit.parse_json import parse_json
+from rlaudit.files.home import expanded
+from rlaudit.files.parse_json import parse_json
 from rlaudit.vllm.checkpoint import hub_snapshot, read_json_object
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.file_digest import file_digest
-from rlaudit.home import expanded
+from rlaudit.files.home import expanded
 
 CONFIGURATION = "config.json"
 WEIGHTS = ".safetensors"

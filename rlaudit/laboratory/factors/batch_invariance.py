@@ -19,10 +19,10 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from rlaudit.audit.audit import Audit
 from rlaudit.laboratory.factor import ArmTrace, Factor, Move, Observation
 from rlaudit.laboratory.treatment import Requirement, Treatment
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.audit import Audit
 from rlaudit.vllm.batch_invariant_backends import accepted_backends
 
 VARIABLE = "VLLM_BATCH_INVARIANT"

@@ -9,11 +9,11 @@ Source: vllm/v1/sample/sampler.py (0.10.2 and later), vLLM pull requests 21398 a
 from collections.abc import Mapping
 from typing import Any
 
-from rlaudit.audit.audit import Audit
 from rlaudit.laboratory.factor import ArmTrace, Factor, Move, Observation
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import RAW
+from rlaudit.rules.audit.audit import Audit
 
 
 def set_level(treatment: Treatment, level: str) -> Treatment:

@@ -12,8 +12,8 @@ from rlaudit.diagnosis.replay import Replay
 from rlaudit.engines.cells.launch import Failure
 from rlaudit.laboratory.factor import Observation
 from rlaudit.layers import Verdict
-from rlaudit.measurement.lattice import HeadPrecision
-from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.measurement.lattice import HeadPrecision
+from rlaudit.statistics.measurement.measure import Measurement
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics as Sampling
 from rlaudit.meaning.limits import Limits
-from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.measurement.measure import Measurement
 
 
 @dataclass(frozen=True, kw_only=True)

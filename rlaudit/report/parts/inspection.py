@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from rlaudit.audit.finding import Action
 from rlaudit.inspection.suppression import SuppressionKind
 from rlaudit.layers import Layer
+from rlaudit.rules.audit.finding import Action
 from rlaudit.severity import FailFor, Severity
 
 Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model"]

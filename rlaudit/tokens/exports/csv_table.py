@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from rlaudit.remote_log import opened_log
+from rlaudit.files.remote_log import opened_log
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.exports.jsonl_table import sequences_of
 from rlaudit.tokens.fault import Fault, FaultKind, Faults

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rlaudit.recorder.recorded_engine import recorded_engines
-from rlaudit.recorder.recorded_weights import recorded_weights
-from rlaudit.recorder.recording import is_recording
+from rlaudit.recording.recorded_engine import recorded_engines
+from rlaudit.recording.recorded_weights import recorded_weights
+from rlaudit.recording.recording import is_recording
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.logged_sequence import batches_of

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
-from rlaudit.recorder.recorded_lines import Damage
-from rlaudit.recorder.recorded_process import Process, token_records
-from rlaudit.recorder.recording import Recording, open_recording
-from rlaudit.recorder.reused_blocks import Reused, reused_blocks
-from rlaudit.recorder.weight_updates import ServedWeights, served_weights
+from rlaudit.recording.recorded_lines import Damage
+from rlaudit.recording.recorded_process import Process, token_records
+from rlaudit.recording.recording import Recording, open_recording
+from rlaudit.recording.reused_blocks import Reused, reused_blocks
+from rlaudit.recording.weight_updates import ServedWeights, served_weights
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.recorded.beginnings import Beginnings
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup

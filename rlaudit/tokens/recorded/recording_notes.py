@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from rlaudit.recorder.reused_blocks import stale_sentences
+from rlaudit.recording.reused_blocks import stale_sentences
 from rlaudit.tokens.recorded.recorded_log import RecordedLog, unused_rows
 from rlaudit.tokens.recorded.trainer_rows import Role
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recorder.encoded_numbers import NotNumbers, encoded, float32s, whole_numbers
-from rlaudit.recorder.recording import is_recording
-from rlaudit.recorder.redacted_copy import write_redacted_copy
-from rlaudit.recorder.redaction import Record, Redaction, new_redaction
+from rlaudit.recording.encoded_numbers import NotNumbers, encoded, float32s, whole_numbers
+from rlaudit.recording.recording import is_recording
+from rlaudit.recording.redacted_copy import write_redacted_copy
+from rlaudit.recording.redaction import Record, Redaction, new_redaction
 from rlaudit.tokens.recorded.beginnings import BEHIND, CONTEXT, Found
 from rlaudit.tokens.recorded.recorded_log import RecordedLog, recorded_log
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.recorder.encoded_numbers import NotNumbers, float32s, whole_numbers
-from rlaudit.recorder.recorded_lines import Damage
+from rlaudit.recording.encoded_numbers import NotNumbers, float32s, whole_numbers
+from rlaudit.recording.recorded_lines import Damage
 from rlaudit.tokens.recorded.beginnings import Beginnings
 
 Row = NDArray[np.float32]

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.recorder.encoded_numbers import NotNumbers, float32s, whole_numbers
-from rlaudit.recorder.recorded_lines import Damage
-from rlaudit.recorder.recorded_process import token_records
-from rlaudit.recorder.weight_updates import ServedWeights
+from rlaudit.recording.encoded_numbers import NotNumbers, float32s, whole_numbers
+from rlaudit.recording.recorded_lines import Damage
+from rlaudit.recording.recorded_process import token_records
+from rlaudit.recording.weight_updates import ServedWeights
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
 
 TEXT = "text"

@@ -2,10 +2,10 @@ import pytest
 from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.audit.audit import audit_of
 from rlaudit.configs.readers.python import DIALECT
-from rlaudit.inspection.setting_rows import setting_rows
+from rlaudit.report.setting_rows import setting_rows
 from rlaudit.rules import known_rules
+from rlaudit.rules.audit.audit import audit_of
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.lifetimes import lifetime

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from rlaudit.ablation.report_of_updates import exit_code
 from rlaudit.diagnosis.updates.findings import findings_of, sequences, sequences_to_use
 from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.parts import Parts
@@ -17,8 +16,9 @@ from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
 from rlaudit.laboratory.studies.updates.plan import EngineStart
 from rlaudit.laboratory.studies.updates.records import EngineRecord
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import Contrast
+from rlaudit.report.of_updates import exit_code
 from rlaudit.settings.trainer_facts import PauseMode
+from rlaudit.statistics.measurement.contrast import Contrast
 
 COUNT = RequestCount(submitted=16, completed=16)
 CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, 0.1, 1e-3, None)

@@ -4,7 +4,7 @@ import pytest
 from flights import ScoredFlights, run_of
 
 from rlaudit.diagnosis.updates.lag import lag_groups
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.measurement.metric import ObjectiveSettings
 
 
 def test_tokens_are_grouped_by_how_old_their_weights_are_when_the_sequence_ends() -> None:

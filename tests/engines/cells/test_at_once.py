@@ -21,7 +21,7 @@ from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.hardware.shares import Share, share_of, split
 from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.errors import NotFinished
 
 # Says what it was given; waits until as many as `meets` have come to `place`, or `holds` as long as it may.

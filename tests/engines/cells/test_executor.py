@@ -8,7 +8,7 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Asked, OneAtATime
 from rlaudit.engines.cells.launch import PACKAGE, WORKER, shipped
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 
 SCRIPT = """
 def run(job, channel):
@@ -37,7 +37,7 @@ def test_a_cell_runs_when_its_outcome_is_asked_for(tmp_path: Path) -> None:
 
 def test_a_job_names_a_shipped_script_by_its_place_in_the_package() -> None:
     named = shipped(ENGINE.generate)
-    assert named == "engines/vllm/scripts/generate.py"
+    assert named == "engines/inside/scripts/generate.py"
     assert (PACKAGE / named).is_file() and PACKAGE in WORKER.parents
 
 

@@ -14,7 +14,7 @@ from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.runner import Runner
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 
 GPU = Device(0, "GPU-a", H100, 81_559, "sm90")
 TRAINER = Environment(EnvironmentSpec("trainer", "4.57.6", "cuda"), Path("/t"), ("/t/bin/python",))

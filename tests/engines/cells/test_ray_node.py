@@ -12,7 +12,7 @@ from rlaudit.engines.cells.cell import Cell, describe
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.errors import NotFinished
-from rlaudit.own_sources import SAME_ON_EVERY_NODE, sources_digest
+from rlaudit.files.own_sources import SAME_ON_EVERY_NODE, sources_digest
 
 SCRIPT = """
 import os

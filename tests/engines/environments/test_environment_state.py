@@ -13,7 +13,7 @@ import pytest
 from rlaudit.engines.environments import environment
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.given_environment import given_environment
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.errors import NotFinished, UsageError
 
 SPEC = EnvironmentSpec("trainer", "4.57.6", "cuda")

@@ -9,7 +9,7 @@ from rlaudit.engines.environments import given_environment as file
 from rlaudit.engines.environments.describe import Interpreter
 from rlaudit.engines.environments.environment_spec import TRAINER
 from rlaudit.engines.environments.given_environment import given_environment
-from rlaudit.engines.vllm.engine import ENGINE as VLLM
+from rlaudit.engines.inside.engine import ENGINE as VLLM
 from rlaudit.errors import NotFinished, UsageError
 
 COMMAND = ("docker", "run", "image", "python3")

@@ -9,7 +9,7 @@ import pytest
 from rlaudit.engines.environments import environment, health
 from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
 from rlaudit.engines.environments.health import Health, check
-from rlaudit.engines.vllm.scripts import load_operators
+from rlaudit.engines.inside.scripts import load_operators
 from rlaudit.errors import NotFinished
 
 CUDA = EnvironmentSpec("vllm", "0.18.1", "cuda")

@@ -4,9 +4,9 @@ import pytest
 
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
+from rlaudit.engines.inside.doctor import examine
 from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
 from rlaudit.engines.models.model_identity import contents
-from rlaudit.engines.vllm.doctor import examine
 
 pytestmark = pytest.mark.engine
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from token_tables import with_columns
 
 from evidence.selftest.engines.engine_plants import EnginePlant
-from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.causes.attribution.attribute import Attribution, attribute
 from rlaudit.diagnosis.measured import floor_of, scored_tokens
 from rlaudit.laboratory.studies.arms.plan import scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun

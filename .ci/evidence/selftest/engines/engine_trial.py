@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rlaudit.attribution.attribute import Attribution
+from rlaudit.causes.attribution.attribute import Attribution
 
 
 @dataclass(frozen=True)

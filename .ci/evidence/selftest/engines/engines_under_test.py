@@ -10,7 +10,7 @@ from rlaudit.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from rlaudit.laboratory.studies.arms.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.study import STUDY
 from rlaudit.laboratory.study import releases
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 
 HERE = Path("the self-test's engine plants")
 

@@ -11,7 +11,7 @@ from evidence.selftest.engines.engine_trial import EngineTrial
 from evidence.selftest.engines.engines_under_test import EnginesUnderTest
 from evidence.selftest.engines.run_engine_plants import HERE
 from evidence.selftest.engines.update_plants import MODE, UpdatePlant, recipe_document, update_plants
-from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.causes.attribution.attribute import Attribution, attribute
 from rlaudit.laboratory.carry_out import carried_out
 from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT
@@ -23,7 +23,7 @@ from rlaudit.laboratory.studies.updates.scoring import Scorebook
 from rlaudit.laboratory.studies.updates.study import STUDY
 from rlaudit.laboratory.study import releases
 from rlaudit.meaning.token_evidence import token_evidence
-from rlaudit.progress import Progress
+from rlaudit.text.progress import Progress
 from rlaudit.tokens.alignment import alignment_report
 from rlaudit.tokens.token_batch import TokenBatch
 

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.audit.audit import Audit, Side
-from rlaudit.audit.finding import Finding
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.factor import Factor, Move
 from rlaudit.laboratory.machine_limits import STEP_ON_CPU, Limits, fit_engine_args
@@ -28,6 +26,8 @@ from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
 from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, loads_code, taken_over
 from rlaudit.laboratory.treatment import Treatment
+from rlaudit.rules.audit.audit import Audit, Side
+from rlaudit.rules.audit.finding import Finding
 from rlaudit.settings.rollout_config import Origin
 from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.severity import Severity

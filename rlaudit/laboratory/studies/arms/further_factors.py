@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Recipe
+from rlaudit.text.did_you_mean import did_you_mean
 
 # The levels that are named of each factor, often none.
 Named = Mapping[str, Sequence[str]]

@@ -14,12 +14,11 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from rlaudit.did_you_mean import did_you_mean
 from rlaudit.discover import Offers, discover
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.dtypes import emulated
-from rlaudit.engines.vllm.expected_engine import check_engine
+from rlaudit.engines.inside.expected_engine import check_engine
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory import factors as factor_files
 from rlaudit.laboratory.factor import Factor
@@ -28,6 +27,7 @@ from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.arms.recipe import Block, ExtraArm, Point, Recipe, Sampling
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings, Treatment
+from rlaudit.text.did_you_mean import did_you_mean
 
 
 class Role(StrEnum):

@@ -12,9 +12,10 @@ from packaging.version import Version
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.engines.vllm.execution import execution_args
-from rlaudit.engines.vllm.expected_engine import ExpectedEngine, resolution_of
+from rlaudit.engines.inside.engine import ENGINE
+from rlaudit.engines.inside.execution import execution_args
+from rlaudit.engines.inside.expected_engine import ExpectedEngine, resolution_of
+from rlaudit.files.parse_json import parse_json
 from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.recorded_requests import RecordedRequests
 from rlaudit.laboratory.rollout_context import RolloutContext
@@ -22,7 +23,6 @@ from rlaudit.laboratory.studies.arms.plan import Arm, Role, known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block, Sampling
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import Treatment
-from rlaudit.parse_json import parse_json
 from rlaudit.tokens.integrity import integrity_fault
 from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.vllm.machine import Machine

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from rlaudit.engines.vllm.expected_engine import check_engine
+from rlaudit.engines.inside.expected_engine import check_engine
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import (
     AnyRecipe,
@@ -22,9 +22,9 @@ from rlaudit.laboratory.recipe import (
     validated,
     with_profile,
 )
+from rlaudit.laboratory.trainer import __path__ as trainer_folder
 from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
 from rlaudit.settings.trainer_facts import PauseMode
-from rlaudit.trainer import __path__ as trainer_folder
 
 TRAINER = Path(trainer_folder[0])
 

@@ -11,7 +11,7 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, Outcome, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.moving_weights import float32_bytes, require_room, seconds_to_move
 from rlaudit.laboratory.run_setup import RunSetup

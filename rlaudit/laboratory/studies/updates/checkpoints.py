@@ -13,14 +13,14 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.models.model_identity import contents
-from rlaudit.home import expanded
+from rlaudit.files.home import expanded
 from rlaudit.laboratory.moving_weights import require_room, seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.study_run import StudyRun
+from rlaudit.laboratory.trainer import __path__ as trainer_folder
 from rlaudit.laboratory.weight_path import MERGED
-from rlaudit.trainer import __path__ as trainer_folder
 
 DERIVE = Path(trainer_folder[0]) / "derive_checkpoints.py"
 Order = dict[str, Any]

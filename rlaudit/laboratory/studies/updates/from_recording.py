@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlaudit.audit.audit import Audit, Side
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import Experiment
 from rlaudit.laboratory.weight_path import WeightPath
-from rlaudit.recorder.recording import Recording
-from rlaudit.recorder.weight_updates import Update, served_weights
+from rlaudit.recording.recording import Recording
+from rlaudit.recording.weight_updates import Update, served_weights
+from rlaudit.rules.audit.audit import Audit, Side
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.vllm.resolution.engine import has_v0
 

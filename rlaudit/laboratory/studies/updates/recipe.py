@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from rlaudit.engines.vllm.expected_engine import check_engine
+from rlaudit.engines.inside.expected_engine import check_engine
 from rlaudit.laboratory.recipe import (
     AnyRecipe,
     DtypeName,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlaudit.files.parse_json import parse_json
 from rlaudit.laboratory.studies.updates.cases import UpdateCase
 from rlaudit.laboratory.studies.updates.plan import EngineStart
-from rlaudit.parse_json import parse_json
 
 Tokens = tuple[int, ...]
 

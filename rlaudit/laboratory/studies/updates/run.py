@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext

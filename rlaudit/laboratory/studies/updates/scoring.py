@@ -10,7 +10,7 @@ from rlaudit.laboratory.scoring import SequenceKey
 from rlaudit.laboratory.studies.updates.cases import BEFORE, COLD, COLD_AFTER, FLIGHT
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
 from rlaudit.laboratory.weight_path import ADAPTER
-from rlaudit.measurement.measure import Measurement, all_metrics, measure
+from rlaudit.statistics.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
 
 

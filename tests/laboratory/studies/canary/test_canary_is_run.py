@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from rlaudit.ablation.report_of_trainings import document_of
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
@@ -20,7 +19,8 @@ from rlaudit.laboratory.studies.canary import run as canary_run
 from rlaudit.laboratory.studies.canary.recipe import training_recipe_of
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, execute
 from rlaudit.laboratory.study_run import StudyRun
-from rlaudit.progress import Progress
+from rlaudit.report.of_trainings import document_of
+from rlaudit.text.progress import Progress
 
 HERE = Path(__file__).parent
 DOCUMENT: dict[str, Any] = {

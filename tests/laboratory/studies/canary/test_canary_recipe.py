@@ -12,7 +12,7 @@ from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, plan_trainings
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, Training, reward_file, training_recipe_of
 from rlaudit.laboratory.study import load_study
-from rlaudit.trainer import __path__ as trainer_folder
+from rlaudit.laboratory.trainer import __path__ as trainer_folder
 from rlaudit.vllm.machine import machine_named
 
 

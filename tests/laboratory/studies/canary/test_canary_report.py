@@ -8,13 +8,13 @@ import pytest
 from jsonschema import Draft202012Validator
 from trainings import Canaries
 
-from rlaudit.ablation.report_of_trainings import document_of
 from rlaudit.diagnosis.canary import ENTROPY, JUDGED, KL
 from rlaudit.laboratory.recipe import names_recipe
 from rlaudit.layers import Layer, Verdict
-from rlaudit.rendering.formats import html, markdown, text
-from rlaudit.rendering.formats import json as as_json
-from rlaudit.rendering.picture import pictures_of
+from rlaudit.report.of_trainings import document_of
+from rlaudit.report.rendering.formats import html, markdown, text
+from rlaudit.report.rendering.formats import json as as_json
+from rlaudit.report.rendering.picture import pictures_of
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_schema
 

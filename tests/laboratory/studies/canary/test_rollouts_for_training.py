@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rlaudit.engines.cells.launch import Outcome, launch
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 
 HERE = Path(__file__).parent
 FAKES = HERE.parent / "updates" / "fake_vllm"

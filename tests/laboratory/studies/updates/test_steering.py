@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rlaudit.engines.vllm.scripts.steerable_engine import SteppedEngine
+from rlaudit.engines.inside.scripts.steerable_engine import SteppedEngine
 
 
 class BrokenEngine:

@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 from releases.update_cells import update_cells
 
-from rlaudit.ablation.report_of_updates import document_of
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
@@ -28,13 +27,14 @@ from rlaudit.laboratory.studies.updates.plan import plan_updates
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe, update_recipe_of
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
 from rlaudit.laboratory.study_run import StudyRun
-from rlaudit.progress import Progress
-from rlaudit.rendering.formats.json import FORMAT as JSON
-from rlaudit.rendering.formats.markdown import FORMAT as MARKDOWN
-from rlaudit.rendering.formats.text import FORMAT as TEXT
+from rlaudit.report.of_updates import document_of
 from rlaudit.report.parts.weight_updates import UpdateCase
+from rlaudit.report.rendering.formats.json import FORMAT as JSON
+from rlaudit.report.rendering.formats.markdown import FORMAT as MARKDOWN
+from rlaudit.report.rendering.formats.text import FORMAT as TEXT
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_schema
+from rlaudit.text.progress import Progress
 
 HERE = Path(__file__).parent
 ENGINE: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rlaudit.engines.cells.launch import Outcome, launch
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.inside.engine import ENGINE
 
 FAKES = Path(__file__).with_name("fake_vllm")
 REQUESTS = [{"prompt": prompt, "sample": 0, "seed": prompt} for prompt in range(3)]

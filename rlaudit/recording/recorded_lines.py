@@ -1,0 +1,225 @@
+"""The lines of one file of a recording, checked: a line that cannot be used is named, and nothing stops at it.
+
+What a line holds stands in `shipped/rlaudit_recorder.py`, what each field has to be in `recorded_lines.yaml`. A
+recording is read after a SIGKILL, from a disk that was full, or while it is still being written, so anything may be cut
+off; and it may come from elsewhere, so anything may be in it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlaudit.files.parse_json import parse_json
+from rlaudit.files.read_regular import open_regular
+
+SCHEMA_NAME, SCHEMA_VERSION = "rlaudit-recording", "1"
+# The first line says at its beginning what it is; behind that come arguments and environment of any length.
+BEGINNING = 4096
+# Rows of a trainer's call: 512 completions of 32,768 tokens take 180 MB.
+LONGEST_LINE = 256 << 20
+# Numbers that other programs can hold; the recorder counts nothing beyond.
+MOST = 1 << 62
+
+
+@dataclass
+class Damage:
+    """What is wrong with a file: each kind once, with the first line and how often it was met."""
+
+    name: str
+    met: dict[str, tuple[int | None, int]] = field(default_factory=dict)
+
+    def add(self, what: str, line: int | None = None) -> None:
+        """Note one damage. line: from 1."""
+        first, count = self.met.get(what, (line, 0))
+        self.met[what] = (first, count + 1)
+
+    def counted(self) -> tuple[tuple[str, int], ...]:
+        """Return one sentence for each kind, and how often it was met."""
+        return tuple(
+            (
+                f"{self.name}{'' if line is None else f':{line}'}: {what}"
+                f"{f' (and {count - 1} more)' if count > 1 else ''}",
+                count,
+            )
+            for what, (line, count) in self.met.items()
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return one sentence for each kind."""
+        return tuple(sentence for sentence, _ in self.counted())
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST
+
+
+def _count(value: Any) -> bool:
+    return _whole(value) and value >= 0
+
+
+def _clock(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MOST
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, list) and all(_count(number) for number in value)
+
+
+def _shapes(value: Any) -> bool:
+    return isinstance(value, list) and all(_counts(shape) for shape in value)
+
+
+def _steps(value: Any) -> bool:
+    return _shapes(value) and all(len(row) == 3 and min(row[1:]) > 0 for row in value)
+
+
+def _array(size: int) -> Callable[[Any], bool]:
+    """Return the check of base64 of numbers of so many bytes, by its length; decoding checks the rest."""
+
+    def fits(value: Any) -> bool:
+        if not isinstance(value, str) or len(value) % 4:
+            return False
+        return (len(value) // 4 * 3 - (len(value) - len(value.rstrip("=")))) % size == 0
+
+    return fits
+
+
+# By their names in recorded_lines.yaml.
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "text": _text,
+    "whole": _whole,
+    "count": _count,
+    "clock": _clock,
+    "flag": lambda value: isinstance(value, bool),
+    "side": lambda value: value in ("begin", "end"),
+    "mapping": lambda value: isinstance(value, dict),
+    "anything": lambda value: True,
+    "texts": lambda value: isinstance(value, list) and all(map(_text, value)),
+    "counts": _counts,
+    "shapes": _shapes,
+    "steps": _steps,
+    "texts_by_name": lambda value: isinstance(value, dict) and all(map(_text, value.values())),
+    "counts_by_name": lambda value: isinstance(value, dict) and all(map(_count, value.values())),
+    "ids": _array(4),
+    "floats": _array(4),
+    "stamps": _array(8),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a field has to be. needed: without it the line says nothing; else `otherwise` stands for it."""
+
+    fits: Callable[[Any], bool]
+    needed: bool = False
+    otherwise: Any = None
+
+
+Fields = Mapping[str, Mapping[str, Field]]
+
+
+def _fields(kinds: Mapping[str, Any]) -> Fields:
+    return {
+        kind: {
+            **{name: Field(_CHECKS[check], needed=True) for name, check in spec.get("needed", {}).items()},
+            **{name: Field(_CHECKS[check]) for name, check in spec.get("optional", {}).items()},
+            **{name: Field(_CHECKS[check], False, value) for name, (check, value) in spec.get("otherwise", {}).items()},
+        }
+        for kind, spec in kinds.items()
+    }
+
+
+_FORMAT: Mapping[str, Any] = yaml.load(
+    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+)
+FIELDS = _fields(_FORMAT["lines"])
+
+
+def checked(record: dict[str, Any], line: int, damage: Damage) -> dict[str, Any] | None:
+    """Return the record with every field of its kind valid; None if it cannot be used.
+
+    An invalid field is replaced and named. An unknown kind is named.
+    """
+    kind = record.get("kind")
+    shape = FIELDS.get(kind) if isinstance(kind, str) else None
+    if shape is None:
+        damage.add(f"a record of the unknown kind {str(kind)[:40]!r} is left out", line)
+        return None
+    whole = dict(record)
+    for name, rule in shape.items():
+        value = record.get(name)
+        may_be_missing = not rule.needed and (rule.otherwise is None or name not in record)
+        if may_be_missing if value is None else rule.fits(value):
+            whole[name] = rule.otherwise if value is None else value
+            continue
+        fault = f"no {name}" if name not in record else f"a {name} that is none"
+        if rule.needed:
+            damage.add(f"a {kind} record with {fault} is left out", line)
+            return None
+        damage.add(f"a {kind} record has {fault}, which counts as unknown", line)
+        whole[name] = rule.otherwise
+    return whole
+
+
+def is_first_line(line: bytes) -> bool:
+    """Return whether a line begins a file of a recording, of any version."""
+    if SCHEMA_NAME.encode() not in line[:BEGINNING]:
+        return False
+    try:
+        record = parse_json(line)
+    except ValueError:
+        return False
+    schema = record.get("schema") if isinstance(record, dict) else None
+    return isinstance(schema, str) and record.get("kind") == "process" and schema.partition("/")[0] == SCHEMA_NAME
+
+
+def first_line(path: Path) -> bytes:
+    """Return the first line of a regular file; b"" if that is no line of a recording. Raises OSError, ValueError."""
+    with open_regular(path) as file:
+        head = file.read(BEGINNING) or b""  # None: a file that would be waited for (/proc/kmsg)
+        return (
+            head + file.readline(LONGEST_LINE)
+            if SCHEMA_NAME.encode() in head and b"\n" not in head
+            else (head.partition(b"\n")[0])
+        )
+
+
+def recorded_lines(path: Path, damage: Damage) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield line number (from 1) and record of each line that can be used. Raises nothing for what a file may hold."""
+    number = 0
+    try:
+        with open_regular(path) as file:
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                if len(line) > LONGEST_LINE:
+                    damage.add(f"a line of more than {LONGEST_LINE >> 20} MiB is left out", number)
+                    while line and not line.endswith(b"\n"):
+                        line = file.readline(LONGEST_LINE)
+                    continue
+                if not line.strip():
+                    continue
+                record = _parsed(line)
+                if record is None:
+                    cut = "a line that is cut off is left out"
+                    damage.add(cut if not line.endswith(b"\n") else "a line that is no JSON object is left out", number)
+                    continue
+                whole = checked(record, number, damage)
+                if whole is not None:
+                    yield number, whole
+    except (OSError, ValueError) as error:
+        damage.add(f"cannot be read from here on: {error}", number + 1)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = parse_json(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None

@@ -1,0 +1,38 @@
+"""A copy of a recording without what only its owner may read (`redaction.py`), under a key that is forgotten.
+
+`rlaudit record --redacted-copy` writes it to be given away, and the page of a recording is made of one without tokens.
+The rules hold for a redacted recording too, and for that of a stranger.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from rlaudit.recording.recorded_lines import Damage, recorded_lines
+from rlaudit.recording.recording import Recording
+from rlaudit.recording.redaction import Record, Redaction
+
+_UNUSABLE = "{\n"
+
+
+def write_redacted_copy(
+    recording: Recording, into: Path, rules: Redaction, rows: Callable[[Record], Record] | None = None
+) -> None:
+    """Write the copy into an empty folder, its processes numbered in their order. Raises OSError.
+
+    rows: returns the stretches, ids and logprobs that a `trainer` record has in the copy; without it none are kept.
+    """
+
+    def redacted(record: Record) -> Record:
+        kept = rules.redacted(record)
+        return {**kept, **rows(record)} if rows is not None and record["kind"] == "trainer" else kept
+
+    for number, process in enumerate(recording.processes, 1):
+        damage = Damage(process.file.name)
+        with (into / f"process-{number}.jsonl").open("x", encoding="utf-8") as file:
+            file.writelines(json.dumps(redacted(record)) + "\n" for _, record in recorded_lines(process.file, damage))
+            # What could not be used may hold anything: here it is as many lines that cannot be used.
+            file.write(_UNUSABLE * sum(count for _, count in damage.counted()))
+    of_processes = {sentence for process in recording.processes for sentence, _ in process.damaged}
+    for number, _ in enumerate((sentence for sentence, _ in recording.damaged if sentence not in of_processes), 1):
+        (into / f"unreadable-{number}.jsonl").write_text(_UNUSABLE, encoding="utf-8")

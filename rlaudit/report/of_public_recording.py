@@ -1,0 +1,60 @@
+"""The report of recordings for a page that anyone may read: made of copies in which nothing else is left.
+
+Private data cannot slip into the page: rules, sentences and settings are made from a copy without token ids, text,
+command lines, hosts, users and paths.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from rlaudit.inspection.inspect import Request, inspect
+from rlaudit.recording.recording import Recording, open_recording
+from rlaudit.recording.redacted_copy import write_redacted_copy
+from rlaudit.recording.redaction import new_redaction
+from rlaudit.recording.weight_updates import served_weights
+from rlaudit.report.of_inspection import document_of
+from rlaudit.report.parts.public_recording import Protocol, PublicRecording
+from rlaudit.severity import Threshold
+from rlaudit.text.printable import with_texts
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+LEFT_OUT = (
+    "Made to be shown to anyone: token ids, prompts and completions, stop strings, command lines, paths, names of "
+    "hosts, users, files, models and datasets, and the texts of errors were left out before this page was made. What "
+    "begins with redacted- stands for a name or a text that vLLM's own code does not know."
+)
+
+
+def public_report(originals: Sequence[Recording], request: Request, code: int, threshold: Threshold) -> "Report":
+    """Return the report of recordings without what only their owner may read.
+
+    code, threshold: of the command. Raises OSError if there is no room for the copies.
+    """
+    with TemporaryDirectory(prefix="rlaudit-") as folder:
+        above, rules = Path(folder).resolve(), new_redaction(tokens=False)
+        several = len(originals) > 1
+        names = [f"recording-{number}" if several else "recording" for number in range(1, len(originals) + 1)]
+        for original, name in zip(originals, names, strict=True):
+            (above / name).mkdir()
+            write_redacted_copy(original, above / name, rules)
+        paths = tuple(str(above / name) for name in names)
+        # Suppressions are about files by their paths.
+        inspection = inspect(Request(paths, request.context, request.about_suppressions))
+        document = document_of(inspection, code, threshold)
+        protocols = [row for name in names for row in _protocols(open_recording(above / name), name if several else "")]
+        shown: Report = with_texts(document, lambda text: text.replace(f"{above}/", ""))
+    shown["public_recording"] = PublicRecording(left_out=LEFT_OUT, protocols=protocols)
+    return shown
+
+
+def _protocols(recording: Recording, name: str) -> Iterator[Protocol]:
+    fronts = served_weights(recording)
+    for number, front in enumerate(fronts, 1):
+        engine = ", ".join(filter(None, (name, f"engine {number}" if len(fronts) > 1 else "")))
+        for calls, times in Counter(update.order for update in front.updates).most_common():
+            yield Protocol(engine=engine, times=times, calls=calls)

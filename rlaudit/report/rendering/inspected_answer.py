@@ -1,0 +1,174 @@
+"""The first screen of an inspection with two sides: what the move brings, what to set, and what is so today already.
+
+Nothing is measured, so a layer is *changed*, or *no change found*, or *not measured* if no rule looked at it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.layers import Layer
+from rlaudit.report.rendering.actions import ENGINE, ENVIRONMENT, to_set
+from rlaudit.report.rendering.outline import Block, Lines, Prose, Table
+from rlaudit.rules.audit.finding import ActionKind
+from rlaudit.severity import Severity
+from rlaudit.text.counted import counted
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Finding, Gone, Inspected
+    from rlaudit.report.report import Report
+
+READ = "read from files and from what each release decides; nothing was measured"
+NAME_IT = (
+    "Name the launcher or YAML of your training: rlaudit inspect FILE --from A --to B. "
+    "`rlaudit list frameworks` says what is read."
+)
+# The rule that names known defects which one missing fact leaves open.
+UNDECIDED = "advisory-undecided"
+SEVERITIES = tuple(reversed(Severity))
+# So many settings, rules and files fit the first screen; further ones are counted.
+MOST_SETTINGS, MOST_RULES, MOST_FILES = 4, 3, 3
+
+
+def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
+    """Return at most three sentences, known defects that one fact leaves open, and the layers.
+
+    What was given and could not be read comes first. Without a config that moves there is no answer beside the defects.
+    findings: the gravest first.
+    """
+    inspected = report.get("inspection")
+    configs = report.get("configs", ())
+    if inspected is None:
+        return []
+    if not configs and not report["settings"]:
+        files = counted(inspected.files_read, "file")
+        return [Prose([f"No rollout config was found ({files} read). {NAME_IT}"])]
+    unread: list[Block] = [Prose(_unread(inspected))] if any(file.wanted for file in inspected.unread) else []
+    open_defects = (finding for finding in findings if finding.rule == UNDECIDED)
+    lines = list(dict.fromkeys(f"{finding.message} See: {finding.look}" for finding in open_defects))
+    undecided: list[Block] = [Lines(lines, mark="")] if lines else []
+    if not any(config.versions["from"] != config.versions["to"] for config in configs):
+        return [*unread, *undecided]
+    brought = [finding for finding in findings if finding.so_today is False]
+    standing = [finding for finding in findings if finding.so_today is True]
+    sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing, report["versions"]["from"])]
+    written = [sentence for sentence in sentences if sentence]
+    notes = any(finding.severity == Severity.NOTE for finding in findings)
+    read = f"{READ}; -v shows the notes" if notes else READ
+    return [*unread, Prose(written), *undecided, _layers(report, inspected, brought, standing), Lines([read], mark="")]
+
+
+def _unread(inspected: "Inspected") -> list[str]:
+    """Return what was given on the command line and is in no verdict."""
+    files = [file for file in inspected.unread if file.wanted]
+    lines = [f"{file.path} could not be read: {file.reason}." for file in files[:MOST_FILES]]
+    left = len(files) - MOST_FILES
+    return [*lines, f"{left} more files could not be read (listed below)."] if left > 0 else lines
+
+
+def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> list[str]:
+    """Return what the move brings, and what to set if it is anything. brought: the gravest first."""
+    return [sentence for sentence in (_brought(brought, gone), _to_set(brought)) if sentence]
+
+
+def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
+    brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
+    graver = [ended for ended in gone if ended.severity != Severity.NOTE]
+    counts = _counted(ended.severity for ended in graver for _ in range(ended.number))
+    ends = f" Gone with it: {counts} ({_named([ended.rule for ended in graver])})." if graver else ""
+    return f"The move brings {brings}.{ends}"
+
+
+def _to_set(brought: "Sequence[Finding]") -> str:
+    """Return what to set against what the move brings, and the release of a framework to take."""
+    graver = [finding for finding in brought if finding.severity != Severity.NOTE]
+    actions = (finding.action for finding in graver)
+    frameworks = dict.fromkeys(action.of for action in actions if action and action.kind is ActionKind.FRAMEWORK)
+    settings = _listed_settings(graver)
+    needed = f"The move needs {_listed(list(frameworks))}." if frameworks else ""
+    return " ".join(filter(None, (f"What to set: {settings}." if settings else "", needed)))
+
+
+def _standing(standing: "Sequence[Finding]", before: str | None) -> str:
+    """Return what today's release has as well; the findings themselves speak of the new one."""
+    if not standing:
+        return ""
+    settings = _listed_settings([finding for finding in standing if finding.severity != Severity.NOTE])
+    to_set = f"; set {settings}" if settings else ""
+    today = "Today" if before is None else f"Today ({before})"
+    return f"{today} and after the move: {_counted_and_named(standing)}{to_set}."
+
+
+def _listed_settings(findings: "Sequence[Finding]") -> str:
+    """Return what the findings say to set, each once, the gravest first, by what takes it; "" for nothing."""
+    settings = list(dict.fromkeys(entry for finding in findings for entry in to_set(finding)))
+    left = len(settings) - MOST_SETTINGS
+    by_taker: dict[str, list[str]] = {}
+    for taker, setting in settings[:MOST_SETTINGS]:
+        by_taker.setdefault(taker, []).append(setting)
+    parts: list[str] = []
+    for taker, group in sorted(by_taker.items(), key=lambda entry: entry[0] in (ENVIRONMENT, ENGINE)):
+        listed = _listed(group)
+        apart = f"{taker[0].upper()}{taker[1:]}: {listed}" if parts else f"{listed} ({taker})"
+        parts.append(listed if not taker else apart if taker in (ENVIRONMENT, ENGINE) else f"{listed} ({taker})")
+    return ". ".join(parts) + (f". And {left} more" if left > 0 else "")
+
+
+def _counted_and_named(findings: "Sequence[Finding]") -> str:
+    """Return `2 warnings (seed-changed, half-precision-head) and 1 note`: each rule once, the gravest first."""
+    parts: list[str] = []
+    for severity in SEVERITIES:
+        rules = [finding.rule for finding in findings if finding.severity == severity]
+        named = f" ({_named(rules)})" if severity != Severity.NOTE else ""
+        parts += [f"{_counted([severity] * len(rules))}{named}"] if rules else []
+    return _listed(parts)
+
+
+def _named(rules: Sequence[str]) -> str:
+    once = list(dict.fromkeys(rules))
+    # `and 1 more` takes as much room as the name.
+    shown = once if len(once) == MOST_RULES + 1 else once[:MOST_RULES]
+    left = len(once) - len(shown)
+    return ", ".join(shown) + (f" and {left} more" if left else "")
+
+
+def _layers(
+    report: "Report", inspected: "Inspected", brought: "Sequence[Finding]", standing: "Sequence[Finding]"
+) -> Table:
+    columns = []
+    for layer in Layer:
+        moves = [finding.severity for finding in brought if finding.layer is layer]
+        stays = [finding.severity for finding in standing if finding.layer is layer]
+        gone = [ended.severity for ended in inspected.gone or () if ended.layer is layer for _ in range(ended.number)]
+        cells = [_found([*stays, *gone]), _found([*stays, *moves]), _changed(len(gone), len(moves))]
+        looked = inspected.layers is None or layer in inspected.layers
+        columns.append(cells if looked else ["not measured"] * len(cells))
+    versions = report["versions"]
+    sides = [f" ({version})" if version is not None else "" for version in (versions["from"], versions["to"])]
+    names = (f"today{sides[0]}", f"after{sides[1]}", "the move")
+    header = ("", *(f"{number}. {layer}" for number, layer in enumerate(Layer, start=1)))
+    return Table(header, [[name, *cells] for name, *cells in zip(names, *columns, strict=True)])
+
+
+def _changed(gone: int, new: int) -> str:
+    numbers = ", ".join(f"{number} {what}" for number, what in ((gone, "gone"), (new, "new")) if number)
+    return f"changed: {numbers}" if numbers else "no change found"
+
+
+def _found(severities: Sequence[Severity]) -> str:
+    return _counted(severities) if severities else "nothing found"
+
+
+def _counted(severities: Iterable[Severity]) -> str:
+    """Return `2 errors, 1 note`."""
+    numbers = Counter(severities)
+    return ", ".join(
+        f"{numbers[severity]} {severity}{'' if numbers[severity] == 1 else 's'}"
+        for severity in SEVERITIES
+        if numbers[severity]
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,0 +1,167 @@
+"""The report of an audit of weight updates: what was found, the matrix, lags, what each way of loading reaches."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rlaudit.diagnosis.updates.requests import RequestCount
+from rlaudit.layers import Layer, Verdict
+from rlaudit.report.figures import damaged
+from rlaudit.report.parts.weight_updates import UpdateCase
+from rlaudit.report.rendering.outline import (
+    COST,
+    Brief,
+    Findings,
+    Indents,
+    Outline,
+    Section,
+    Table,
+    listed,
+    not_seen,
+    verdicts,
+)
+from rlaudit.severity import Severity
+from rlaudit.statistics.measurement.contrast import Contrast
+from rlaudit.statistics.measurement.measure import Measurement
+from rlaudit.text.counted import counted
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+STALE = {
+    Verdict.MATCH: "none",
+    Verdict.MISMATCH: "STALE",
+    Verdict.INCONCLUSIVE: "unclear",
+    Verdict.NOT_TESTED: "not tested",
+}
+SEQUENCES = "Sequences of calls (k3 in nats; added: k3 of new requests beyond that with an empty cache)"
+CLEAN = {True: "yes", False: "no", None: ""}
+ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
+
+
+def outline(report: "Report") -> Outline:
+    """Return the outline, in reading order."""
+    cases = report["weight_updates"].cases
+    return Outline(
+        f"Weight updates in vLLM {', '.join(dict.fromkeys(case.version for case in cases))}",
+        [
+            verdicts(report),
+            Section("findings", "What was found", [Findings(report["findings"])] if report["findings"] else []),
+            listed("to-use", "Which sequence of calls to use", report["weight_updates"].to_use, mark=""),
+            _table("sequences", SEQUENCES, _sequences(cases)),
+            _table("lag-table", "Tokens in flight by version lag", _lags(cases)),
+            listed("updated", "What is updated", _parts(cases), mark=""),
+            listed("transports", "How the weights came", _transports(cases), mark=""),
+            not_seen(report, mark=""),
+            listed("cost", COST, [_cost(report)], mark=""),
+            Section("in-short", "In short", [_in_short(report)], closes=True, terminal_only=True),
+        ],
+        lead=report.get("description", ""),
+        facts=[f"{counted(len(cases), 'case')} on {counted(len({case.start for case in cases}), 'engine')}"],
+        indents=Indents(line=2, table=2),
+        pictured=frozenset(),
+    )
+
+
+def _table(name: str, title: str, rows: Sequence[Sequence[str]]) -> Section:
+    return Section(name, title, [Table(rows[0], rows[1:])] if len(rows) > 1 else [])
+
+
+def _in_short(report: "Report") -> Brief:
+    """Return the verdict, every error and warning, and what to call instead."""
+    layer = next(layer for layer in report["layers"] if layer.layer == Layer.INFERENCE_PATH)
+    serious = [finding for finding in report["findings"] if finding.severity != Severity.NOTE]
+    return Brief(
+        [
+            (1, f"{layer.layer} {layer.verdict.upper()}: {layer.because}"),
+            *((1, f"{finding.severity} {finding.rule}: {finding.message}") for finding in serious),
+            *((1, sentence) for sentence in report["weight_updates"].to_use),
+        ]
+    )
+
+
+def _cost(report: "Report") -> str:
+    cost = report["weight_updates"].cost
+    line = f"{cost.seconds:.0f} s, {cost.cells_run} cells run, {cost.cells_kept} kept"
+    return f"{line}; {damaged(cost.damaged)}" if cost.damaged else line
+
+
+def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
+    """Return the matrix: after each sequence of calls, what became of requests and which weights tokens came from."""
+    rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "added k3", "flights after", "clean"]]
+    for case in cases:
+        stale = case.staleness
+        if case.problem or stale is None:
+            old = case.parts.because if case.parts else "not judged"
+            rows.append([case.start, case.name, case.problem or old, *[""] * 6])
+            continue
+        rows.append(
+            [
+                case.start,
+                case.name,
+                _requests(case.in_flight),
+                _requests(case.around),
+                str(stale.cached_tokens),
+                STALE[stale.verdict],
+                _interval(stale.excess),
+                _interval(stale.flight),
+                CLEAN[case.clean],
+            ]
+        )
+    return rows
+
+
+def _lags(cases: Sequence[UpdateCase]) -> list[list[str]]:
+    """Return the tokens in flight by the number of updates since they were sampled, and the effect on the objective."""
+    rows = [["engine", "sequence", "lag", "tokens", "k3, right weights", "k2, trainer's weights", "clipped"]]
+    for case in cases:
+        for group in case.lags:
+            right, trainer = group.right_weights, group.trainer_weights
+            rows.append(
+                [
+                    case.start,
+                    case.name,
+                    str(group.lag),
+                    str(group.tokens),
+                    _interval(right.get("k3")),
+                    _interval(trainer.get("k2")),
+                    _interval(trainer.get("ppo_clip_fraction")),
+                ]
+            )
+    return rows
+
+
+def _parts(cases: Sequence[UpdateCase]) -> list[str]:
+    """Return which parameters each way of loading reaches, for every case that was read back."""
+    lines = []
+    for case in cases:
+        way = f"{case.start}, {case.name}" if case.kind == "adapter" else f"{case.start}, loading by {case.path}"
+        if case.parts:
+            lines.append(f"{way}: {case.parts.because}. {case.parts.sure}")
+    return lines
+
+
+def _transports(cases: Sequence[UpdateCase]) -> list[str]:
+    """Return a line for each transport of weights, with the engine starts that used it."""
+    starts: dict[str, list[str]] = {}
+    for case in cases:
+        transport = case.transport
+        if transport and case.start not in starts.setdefault(transport, []):
+            starts[transport].append(case.start)
+    return [f"{transport}: {'; '.join(names)}" for transport, names in starts.items()]
+
+
+def _interval(figure: Measurement | Contrast | None) -> str:
+    """Return a figure with its interval, and a question mark if the interval rests on too few sequences."""
+    value = None if figure is None else figure.difference if isinstance(figure, Contrast) else figure.value
+    if figure is None or value is None:
+        return "-"
+    if figure.low is None or figure.high is None:
+        return f"{value:.2g}"
+    return f"{value:.2g} [{figure.low:.2g}, {figure.high:.2g}]" + ("" if figure.reliable else "?")
+
+
+def _requests(count: RequestCount) -> str:
+    numbers = {name: getattr(count, name) for name in ENDS}
+    ends = [f"{number} {name}" for name, number in numbers.items() if number]
+    leaked = [f"{counted(count.leaked_tokens, 'token')} leaked"] if count.leaked_tokens else []
+    return ", ".join(ends + leaked) or "none"

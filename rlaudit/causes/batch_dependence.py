@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from rlaudit.arrays import Floats, Integers
+from rlaudit.arrays import ROUNDING, Floats, Integers
 from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Signature
 from rlaudit.causes.attribution.part_signature import part_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.statistics.measurement.excess import CAP
-from rlaudit.statistics.resample import ROUNDING
 
 NAME = "batch-dependence"
 # Three degrees of freedom between them: two or three batches differ in anything.

@@ -49,7 +49,8 @@ def inspect(words: list[str]) -> int:
 
 def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
     """Inspect the new tree from its own root, with the releases that its pins move between."""
-    from rlaudit.inspection.bump.bump import find_bump, in_tree_after, unmoved
+    from rlaudit.inspection.bump.bump import find_bump, in_tree_after
+    from rlaudit.report.of_bump import unmoved
 
     if options.before is not None or options.after is not None:
         raise UsageError("--bump finds --from and --to by itself: leave them out")
@@ -200,7 +201,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
         code = max(code, NOT_FINISHED)
     document = document_of(inspection, code, wishes.threshold, fixes)
     if bump is not None:
-        from rlaudit.inspection.bump.bump import reported
+        from rlaudit.report.of_bump import reported
 
         document["bump"] = reported(bump, inspection, standing)
     if wishes.diff:

@@ -1,7 +1,7 @@
 """What a dialect offers: how it is recognised, and how it is read.
 
-Frameworks are declared (`rlaudit/configs/dialects`). Plain vLLM is read by files of `dialects/` that bind DIALECT and fill a
-Draft (draft.py).
+Frameworks are declared (`rlaudit/configs/dialects`). Plain vLLM is read by files of `readers/` that bind DIALECT and
+fill a Draft (draft.py).
 """
 
 from collections.abc import Callable

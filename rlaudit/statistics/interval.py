@@ -32,13 +32,12 @@ from statistics import NormalDist
 
 import numpy as np
 
-from rlaudit.arrays import Floats
+from rlaudit.arrays import ROUNDING, Floats
 from rlaudit.statistics.heavy_tail import normal_reach, widening
 from rlaudit.statistics.resample import (
     FEWEST_CLUSTERS,
     FEWEST_SEQUENCES,
     LEVEL,
-    ROUNDING,
     Statistic,
     Weights,
     holding,

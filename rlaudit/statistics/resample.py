@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from rlaudit.arrays import Floats, Integers
+from rlaudit.arrays import ROUNDING, Floats, Integers
 
 REPLICATES = 2000
 LEVEL = 0.95
@@ -47,8 +47,6 @@ FEWEST_CLUSTERS = 16
 FEWEST_PROMPTS = 8
 # The trade: more parts cost as many more evaluations, fewer take more than a sixtieth of the data out at a time.
 MOST_PARTS = 64
-# Far above the rounding of a sum of a million float64 terms, far below any error that sampling leaves.
-ROUNDING = 1e-9
 # Replicates converted to float at a time: bounds the memory, not the result.
 _BLOCK = 256
 

@@ -21,8 +21,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.arrays import Floats, Integers
-from rlaudit.statistics.resample import ROUNDING
+from rlaudit.arrays import ROUNDING, Floats, Integers
 from rlaudit.tokens.token_batch import TokenBatch
 
 LAGS = (-3, -2, -1, 0, 1, 2, 3)

@@ -4,8 +4,8 @@ Inductor fuses element-wise operations and keeps what is between them in float32
 Without Inductor, vLLM takes its own kernels for RMSNorm and the like. Both belong to this factor. Compare it with
 `cudagraphs` and with `enforce-eager`, which turns both off at once. If `compile=off` does what `enforce-eager=on` does,
 Inductor is to blame. If `cudagraphs=off` does, the graphs are. 0.8.5 and 0.9.0 compile at either level; V0 never
-compiles. How each release is configured: rlaudit/engines/inside/execution.py. Source: NeMo-RL issues 998 and 1014 (spikes
-that ended with use_inductor=False), vLLM issue 55944.
+compiles. How each release is configured: rlaudit/engines/inside/execution.py. Source: NeMo-RL issues 998 and 1014
+(spikes that ended with use_inductor=False), vLLM issue 55944.
 """
 
 from dataclasses import replace

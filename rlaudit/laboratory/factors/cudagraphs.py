@@ -3,8 +3,8 @@
 Another size can mean another kernel for a matrix product, and other sums. torch.compile is not changed. `enforce-eager`
 turns both off together; `rlaudit explain compile` says how to tell them apart. A CPU has no graphs. 0.8.5 and 0.9.0
 capture at either level; their V0 compiles nothing, so that enforce-eager is the factor for its graphs. How each release
-is configured: rlaudit/engines/inside/execution.py. Source: vllm/config/compilation.py (CUDAGraphMode, since 0.10.1), vLLM
-issues 55238 and 55944.
+is configured: rlaudit/engines/inside/execution.py. Source: vllm/config/compilation.py (CUDAGraphMode, since 0.10.1),
+vLLM issues 55238 and 55944.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """Samples for a training loop and loads its weights, in turns or while requests run.
 
 A worker script (see engines/cells/worker.py). The trainer is a separate process in its own interpreter
-(rlaudit/laboratory/trainer/train.py, which documents the pipe between the two). The engine is steered as in an audit of weight
-updates (steerable_engine.py): V1 as AsyncLLM, V0 stepped.
+(rlaudit/laboratory/trainer/train.py, which documents the pipe between the two). The engine is steered as in an audit
+of weight updates (steerable_engine.py): V1 as AsyncLLM, V0 stepped.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)

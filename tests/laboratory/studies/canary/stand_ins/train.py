@@ -1,4 +1,4 @@
-"""A trainer that learns nothing: it plays the turns of rlaudit/laboratory/trainer/train.py, and can be told to go wrong."""
+"""A trainer that learns nothing: it plays the turns of laboratory/trainer/train.py, and can be told to go wrong."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A fact about a release of vLLM stands in rlaudit/vllm/, a defect of some in rlaudit/rules/advisories/; nowhere else."""
+"""A fact about a release of vLLM stands in rlaudit/vllm/, a defect in rlaudit/rules/advisories/, and nowhere else."""
 
 import ast
 from collections.abc import Iterator

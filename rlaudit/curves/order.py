@@ -64,7 +64,8 @@ def order_of(comparison: Comparison) -> Order:
             Precedence.LOGPROBS_ONLY,
             f"{_when(logprobs)}; nothing of the training did",
             f"the backend, and training has not followed yet. {_reading(logprobs)}".strip(),
-            "rlaudit compare ROLLOUTS on those of the first steps; or rlaudit ablate CONFIG --from A --to B",
+            "rollouts of the first steps: rlaudit compare ROLLOUTS; "
+            "both engines: rlaudit ablate CONFIG --from A --to B",
         )
     if training is not None:
         return Order(
@@ -85,7 +86,8 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
             because,
             "the backend changed first. Judge semantics and inference path before touching the objective. "
             f"{_reading(logprobs)}".strip(),
-            "rlaudit inspect CONFIG --from A --to B; rlaudit compare ROLLOUTS on those of the first steps",
+            "both configs: rlaudit inspect CONFIG --from A --to B; "
+            "rollouts of the first steps: rlaudit compare ROLLOUTS",
         )
     if logprobs.from_the_start:
         return Order(
@@ -93,7 +95,8 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
             because,
             "the engine or its weights changed, as no update came before that step. Judge semantics and inference path "
             "before touching the objective",
-            "rlaudit compare ROLLOUTS on those of the first step; rlaudit inspect CONFIG --from A --to B",
+            "rollouts of the first step: rlaudit compare ROLLOUTS; "
+            "both configs: rlaudit inspect CONFIG --from A --to B",
         )
     if _before(training, logprobs):
         return Order(
@@ -107,7 +110,7 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         Precedence.UNDECIDED,
         because,
         "both may have begun together; these curves are too noisy to order them",
-        "rlaudit compare ROLLOUTS on those of the first steps: there no update can be the cause",
+        "rollouts of the first steps, where no update can be the cause: rlaudit compare ROLLOUTS",
     )
 
 

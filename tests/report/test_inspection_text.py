@@ -105,7 +105,7 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
         first | {"rule": "moved", "severity": "warning", "action": decide, "sets": None},
         first | {"rule": "moved", "severity": "warning", "action": {"kind": "decide", "of": "top_p"}, "sets": None},
         first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}, "sets": off, "fix": None},
-        first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}, "sets": off},
+        first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}, "sets": off, "fix": None},
         first | {"rule": "older", "severity": "error", "action": {"kind": "framework", "of": "verl 0.9.0 or later"}},
         first | {"rule": "idle", "severity": "note", "action": None},
         first | {"rule": "off", "severity": "note", "action": {"kind": "record", "of": ""}},

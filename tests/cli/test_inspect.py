@@ -61,7 +61,7 @@ def test_a_project_that_pins_vllm_is_inspected_where_it_is_and_a_file_is_of_the_
     ("words", "says"),
     [
         ([], "no config was named"),
-        (["x.yaml", "--form", "1"], "unrecognized arguments: --form"),
+        (["x.yaml", "--form", "1"], "there is no option --form"),
         (["x.yaml", "--fail-on", "bad"], "invalid choice: 'bad'"),
         (["x.yaml", "--fix=all"], "invalid choice: 'all'"),
         (["x.yaml", "--select", "toy-rew"], "did you mean toy-raw?"),
@@ -124,7 +124,7 @@ def test_a_release_that_is_not_catalogued_is_said_before_anything_it_is_said_to_
     desk.file("x.yaml")
     desk.inspect("x.yaml", "--from", V1, "--to", "99.0", migrate=False)
     assert desk.err.startswith(f"rlaudit: vLLM 99.0 is newer than any release catalogued here: read as {newest}")
-    assert f"-> 99.0 (V1, read as {newest})" in desk.out.splitlines()[0]
+    assert f"-> 99.0 (engine V1, read as {newest})" in desk.out.splitlines()[0]
 
 
 def test_detections_go_to_stderr_once_for_all_files_that_share_them(desk: Desk) -> None:

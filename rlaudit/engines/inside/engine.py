@@ -16,7 +16,7 @@ def _scripts(*names: str) -> tuple[Path, ...]:
     return tuple(_SCRIPTS / f"{name}.py" for name in names)
 
 
-_RECORDER = Path(__file__).parents[2] / "recorder" / "shipped"
+_RECORDER = Path(__file__).parents[2] / "recording" / "shipped"
 
 ENGINE = Engine(
     package=Package(

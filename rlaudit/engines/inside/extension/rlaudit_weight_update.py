@@ -17,7 +17,7 @@ import sys
 
 from rlaudit_weight_transport import Checkpoint, Group, find_store, join, nccl_variables, place, tensors_of
 
-RECORDER = os.path.join(os.path.abspath(__file__).rsplit(os.sep, 4)[0], "recorder", "shipped")
+RECORDER = os.path.join(os.path.abspath(__file__).rsplit(os.sep, 4)[0], "recording", "shipped")
 PROBE_ROWS = 4
 # Logits are a version's if their distance is at most this share of that version's distance from any other.
 CLEARLY_NEARER = 0.25

@@ -27,7 +27,10 @@ COMMANDS = {
     "ablate": ("rlaudit.cli.ablate:ablate", "Say which setting is to blame, by controlled runs."),
     "compare": ("rlaudit.cli.compare:compare", "Say what logged logprobs mean, and how far apart they are."),
     "curves": ("rlaudit.cli.curves:curves", "Find the first step at which training curves separate."),
-    "diagnose": ("rlaudit.cli.diagnose:diagnose", "Put all that is known together, in the three layers."),
+    "diagnose": (
+        "rlaudit.cli.diagnose:diagnose",
+        "Join runs, comparisons and recordings in one diagnosis, layer by layer.",
+    ),
     "report": ("rlaudit.cli.report:report", "Render a run again, finished or not."),
     "engines": ("rlaudit.cli.engines:app", "Isolated engine environments, one per vLLM version."),
     "explain": ("rlaudit.cli.explain:explain", "Print all about a rule, cause, metric, release or topic."),

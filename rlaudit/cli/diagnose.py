@@ -24,7 +24,7 @@ def diagnose(
     fail_on: FailOnMismatch = FailOn.ERROR,
     fail_for: FailForWhat = FailFor.STATE,
 ) -> int:
-    """Put all that is known together, in the three layers."""
+    """Join runs, comparisons and recordings in one diagnosis, layer by layer."""
     from rlaudit.recording.recording import is_recording
     from rlaudit.report.combined import combined, read_document
 

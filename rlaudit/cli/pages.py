@@ -118,7 +118,7 @@ def _about_cause(name: str) -> str | None:
     least: least_data.LeastData = getattr(least_data, ast.unparse(values["least"]))
     return "\n".join(
         [
-            f"{title}: a cause of mismatch, by its signature in logprobs",
+            f"{title}: a cause of mismatch, recognised by its pattern in the logprobs",
             "",
             offer.documentation,
             "",

@@ -21,6 +21,7 @@ import rlaudit
 from rlaudit import secrets
 from rlaudit.errors import UsageError
 from rlaudit.files.cache_folder import cache_folder
+from rlaudit.files.parse_json import parse_json
 from rlaudit.recording.shipped.rlaudit_frameworks import FUNCTIONS, MODULES
 from rlaudit.recording.shipped.rlaudit_recorder import FRONT_ENDS, PARTS
 from rlaudit.recording.writers import is_private
@@ -142,7 +143,7 @@ def refuse_redacting(folder: Path | None, environment: Mapping[str, str]) -> Non
 
 def _settings_of(folder: Path) -> Mapping[str, Any]:
     try:
-        settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+        settings = parse_json((folder / "settings.json").read_bytes())
     except (OSError, ValueError):
         return {}
     return settings if isinstance(settings, dict) else {}

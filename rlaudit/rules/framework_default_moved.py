@@ -1,4 +1,4 @@
-"""What the config leaves to its framework differs between the framework's releases that the two vLLM versions need.
+"""The two vLLM versions need other releases of the framework, and its defaults for what the config leaves out differ.
 
 What changed
     A vLLM release often forces the framework's: TRL that runs vLLM 0.18.1 is not the TRL that ran 0.8.5. TRL's default

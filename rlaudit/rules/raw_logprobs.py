@@ -107,7 +107,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if divides is False:
         return None
     if isinstance(heat, Unknown):
-        open_question = f"It is not known whether the trainer computes the same: {heat.reason}."
+        open_question = f"Whether the trainer computes such logprobs is not known: {heat.reason}."
     elif heat != 1:
         open_question = f"A trainer that divides its logits by the temperature of {heat:g} computes other logprobs."
     elif cut or penalties(audit.after):

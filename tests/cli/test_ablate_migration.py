@@ -144,7 +144,7 @@ def test_stdout_is_the_report_and_stderr_the_progress(migration: Run) -> None:
 def test_piped_text_has_no_colours_and_no_cut_or_wrapped_lines(migration: Run) -> None:
     assert "\x1b" not in migration.stdout
     assert "…" not in migration.stdout
-    because = f"   because {migration.layer('semantic')['because']}\n"
+    because = f"   because: {migration.layer('semantic')['because']}\n"
     assert len(because) > 120
     assert because in migration.stdout
 

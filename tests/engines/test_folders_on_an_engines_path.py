@@ -17,7 +17,3 @@ PACKAGES = ("vllm", "torch", "transformers", "tokenizers", "numpy", "safetensors
 def test_nothing_of_ours_is_found_for_a_package_of_the_engine(folder: Path) -> None:
     for package in PACKAGES:
         assert PathFinder.find_spec(package, [str(folder)]) is None
-
-
-def test_the_room_of_vllm_would_be_found_beside_a_script_of_the_room_above() -> None:
-    assert PathFinder.find_spec("vllm", [str(WORKER.parents[1])]) is not None

@@ -69,7 +69,7 @@ def test_where_others_may_write_there_is_data_alone(
     folder(tmp_path / "above" / "shared", mode, owner)
     code, (found,), said = recorded(tmp_path, "--into", f"above/{into}")
     assert code == 0
-    assert found.parent == cache / "rlaudit" / "recording"
+    assert found.parent == cache / "rlaudit" / "recorder"
     assert found.stat().st_mode & 0o777 == 0o700
     assert str(found) in said and "on other hosts" in said
     assert {path.suffix for path in (tmp_path / "above" / into).iterdir()} == {".jsonl"}

@@ -24,7 +24,7 @@ def shift(release: str, platform: str) -> str:
 
 
 def test_a_finding_has_the_figure_that_a_gpu_measured_of_its_release():
-    assert "Raw ones of 0.24.0, measured on NVIDIA H200 at T = 0.7: " + shift("0.24.0", "cuda") in look("0.24.0")
+    assert "Raw logprobs of 0.24.0, measured on NVIDIA H200 at T = 0.7: " + shift("0.24.0", "cuda") in look("0.24.0")
     assert shift("0.24.0", "cpu") in look("0.24.0", machine={"platform": "cpu"})
 
 

@@ -42,7 +42,7 @@ def test_what_is_no_token_table_is_told_what_there_is(tmp_path):
     with pytest.raises(UsageError, match="no token table that rlaudit knows") as refused:
         open_tables(path)
     assert "token_exports/step_N/rank_R.jsonl" in str(refused.value)
-    with pytest.raises(UsageError, match="there is no"):
+    with pytest.raises(UsageError, match="nothing: no such file"):
         open_tables(tmp_path / "nothing")
 
 

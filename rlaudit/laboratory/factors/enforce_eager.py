@@ -1,7 +1,7 @@
 """Execution without torch.compile and without CUDA graphs: two things at once. V0 on CPU is always eager.
 
-Its effect is that of `compile` if that factor alone does the same, and that of `cudagraphs` if that one does. If
-neither does, it takes both together. In V0, which compiles nothing, it moves the graphs alone; on a CPU, which has no
+If `compile` alone or `cudagraphs` alone has the same effect, that one is the cause. If neither alone has it, only the
+two together do. In V0, which compiles nothing, it moves the graphs alone; on a CPU, which has no
 graphs, compiling alone.
 Source: vllm/config (ModelConfig.enforce_eager); NeMo-RL's diagnostics found compiled and eager decode to differ.
 """

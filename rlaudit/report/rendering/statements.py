@@ -104,7 +104,7 @@ def counted(report: "Report") -> list[Finding]:
 
 def message_of(finding: Finding) -> str:
     """Return what a finding says in a format without headings: there a line says what is so today already."""
-    return f"{finding.message} Also today." if finding.so_today else finding.message
+    return f"{finding.message} This is so today already." if finding.so_today else finding.message
 
 
 def fails(finding: Finding, report: "Report") -> bool:

@@ -59,7 +59,7 @@ def _unsupported(view: Resolution) -> Resolved | None:
 
 def _by_model(view: Resolution) -> Resolved:
     if view.since("0.29.0"):
-        return Resolved("V2", "nothing in this config keeps the first one")
+        return Resolved("V2", "nothing in this config keeps Model Runner V1")
     checkpoint, how = view.checkpoint, ""
     if checkpoint is None and (checkpoint := published(view)) is not None:
         how = ", by the model's name,"
@@ -78,7 +78,7 @@ def _by_model(view: Resolution) -> Resolved:
         listed = _SECOND if view.since("0.23.0") else _FIRST
         taken = bool(architectures & listed) and not mixture and not checkpoint.get("quantization_config")
     return Resolved(
-        "V2" if taken else "V1", f"{name}{how} is {'' if taken else 'not '}among the models that take it by default"
+        "V2" if taken else "V1", f"{name}{how} {'runs' if taken else 'does not run'} on Model Runner V2 by default"
     )
 
 

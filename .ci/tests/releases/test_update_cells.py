@@ -50,5 +50,5 @@ def test_a_case_that_did_not_run_says_whether_the_release_has_such_calls(unsuppo
     ],
 )
 def test_parts_that_stayed_old_are_named(verdict: Verdict, old: tuple[str, ...], word: str) -> None:
-    read = PartsRead("1", 3, 3 - len(old), old, (), (), False)
+    read = PartsRead("1", 3 - len(old), old, (), (), 3)
     assert words(case_of(parts=Parts(verdict, "because", "figures", read)))[f"{PLACE}/parts"] == word

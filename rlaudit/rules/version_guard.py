@@ -1,4 +1,4 @@
-"""The framework's own code, or the program itself, stops at its import under this release of vLLM.
+"""A line of the framework, or of the program itself, stops under this release of vLLM.
 
 What changed
     Nothing in vLLM: a line of Python compares `vllm.__version__` and raises. Frameworks that patch vLLM name the
@@ -21,10 +21,10 @@ Example
         version_guards: null
 
 Safe to ignore when
-    nothing that the job runs imports the file.
+    nothing that the job runs gets to the line.
 
 How to confirm
-    Import the file with the new release installed.
+    Run the line with the new release installed: most are reached at the import.
 """
 
 from collections.abc import Iterator

@@ -77,3 +77,23 @@ def test_a_report_of_ours_beside_configs_is_no_config_however_long(
     (tmp_path / "run.sh").write_text("vllm serve m --logprobs-mode processed_logprobs\n")
     assert run(["inspect", str(tmp_path), "--from", "0.18.1", "--to", "0.18.1", "--fail-on", "never"]) == 0
     assert "larger than a config" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"),
+    [
+        (None, "could not be read"),
+        ("vllm: {a: [1\n", "could not be read"),
+        ("print(1)\n# vllm\n", "listed below"),
+        ("", "rlaudit inspect FILE"),
+    ],
+)
+def test_without_a_config_the_first_sentence_says_why_or_what_to_name(
+    text: str | None, leads: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = {None: "a.yaml", "": "."}.get(text, "train.py" if text and text.startswith("print") else "a.yaml")
+    path = tmp_path / name
+    if text:
+        path.write_text(text)
+    assert run(["inspect", str(path), "--from", "0.8.5", "--to", "0.18.1"]) == 3
+    assert leads in capsys.readouterr().out.split("\n")[2]

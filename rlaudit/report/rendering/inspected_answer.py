@@ -40,10 +40,11 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
     configs = report.get("configs", ())
     if inspected is None:
         return []
-    if not configs and not report["settings"]:
-        files = counted(inspected.files_read, "file")
-        return [Prose([f"No rollout config was found ({files} read). {NAME_IT}"])]
     unread: list[Block] = [Prose(_unread(inspected))] if any(file.wanted for file in inspected.unread) else []
+    if not configs and not report["settings"]:
+        # One line is of every inspection: that the engine did not run.
+        why = "Why is listed below." if len(report["not_seen"]) > 1 else NAME_IT
+        return unread or [Prose([f"No rollout config was found ({counted(inspected.files_read, 'file')} read). {why}"])]
     open_defects = (finding for finding in findings if finding.rule == UNDECIDED)
     lines = list(dict.fromkeys(f"{finding.message} See: {finding.look}" for finding in open_defects))
     undecided: list[Block] = [Lines(lines, mark="")] if lines else []

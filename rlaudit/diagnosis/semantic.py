@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from rlaudit.causes import wrong_weights
 from rlaudit.causes.attribution.attribute import Attribution, all_causes, because_of
 from rlaudit.causes.attribution.cause import Stage
-from rlaudit.causes.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_names
+from rlaudit.causes.attribution.semantic_signatures import FILTERS_NOT_REPLAYED, TRAINER_TEMPERATURE, semantic_names
 from rlaudit.diagnosis.effect import DUMMY, Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
+from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
 from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.words import UNEXPLAINED, conclusion_of, evidence_of_logs, ratio_line
 from rlaudit.statistics.estimate import figure
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # What fits a trainer that is off the sampler along no line.
 OFF_TRAINER = (TRAINER_TEMPERATURE, wrong_weights.NAME)
+# What turns a filter off in every release: vLLM 0.8.5 refuses a top_k of 0 (sampling_params.py:411).
+OFF = {"top_k": "-1", "top_p": "1", "min_p": "0"}
 ALONE, CHANGES_NOTHING = "alone", "alone, which changes nothing"
 NEXT_OF_SCORES = {
     Verdict.MISMATCH: "give both sides the same sampling parameters and logprobs mode, then compare again",
@@ -62,7 +65,7 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
             words="" if logged or apart else conclusion_of(meaning).cause or "",
             evidence=line,
             falsifier=named[0].falsifier,
-            following=named[0].next,
+            following=_step(named[0].name, meaning.requested),
         )
     if isinstance(figures, LoggedFigures):
         return judgement_of(meaning, evidence_of_logs(figures))
@@ -86,6 +89,18 @@ def judgement_of(meaning: Meaning, evidence: tuple[str, ...] = (), step: str = "
         following=step or words.next,
         fits=OFF_TRAINER if meaning.kind is Kind.OFF_TRAINER else (),
     )
+
+
+def _step(cause: str, requested: Semantics) -> str:
+    """Return what to do about a cause: in vLLM's own words if what was requested of it says which."""
+    filters = [name for name in FILTERS if getattr(requested, name) != getattr(RAW, name)]
+    if cause == FILTERS_NOT_REPLAYED and filters:
+        off = " and ".join(f"{name}={OFF[name]}" for name in filters)
+        on = " and ".join(f"{name}={getattr(requested, name):g}" for name in filters)
+        return f"sample with {off}, or apply {on} in the trainer as well"
+    if cause == TRAINER_TEMPERATURE and requested.temperature != RAW.temperature:
+        return f"divide the trainer's logits by {requested.temperature:g} before the log softmax"
+    return all_causes()[cause].next
 
 
 def _names(meaning: Meaning) -> Sequence[str]:
@@ -125,7 +140,7 @@ def say_meaning_of_arms(
         remedies = [remedy(arm.factor, arm.level) for arm in cures or absent if arm.factor and arm.level]
         step = (
             "; or ".join(dict.fromkeys(remedy.step for remedy in remedies))
-            or next((all_causes()[name].next for name in _names(meaning) if name in all_causes()), "")
+            or next((_step(name, meaning.requested) for name in _names(meaning) if name in all_causes()), "")
             or "no factor of this recipe fixes it alone: compare sampling parameters and the trainer's temperature"
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:

@@ -88,6 +88,7 @@ def test_a_trainer_at_another_temperature_is_told_from_a_wrong_report(sampled, t
     batch = logged(temperature=sampled, trainer_at=trainer_at, tops=True, trainer_tops=True, noise=1e-3)
     found = compared(batch, asked, asked)
     assert (found.verdicts[0], found.layers[0].cause) == (Verdict.MISMATCH, "trainer-temperature")
+    assert f"logits by {sampled:g}" in found.layers[0].next
 
 
 def test_the_margin_of_the_verdict_is_that_of_the_causes():
@@ -105,6 +106,8 @@ def test_filters_that_the_trainer_does_not_replay_are_a_semantic_mismatch():
         replace(whole, rollout_logprobs_T=np.minimum(whole.rollout_logprobs_T - kept, 0)), Semantics(top_p=0.8)
     )
     assert found.verdicts[0] is Verdict.MISMATCH
+    # In vLLM's own words, with the value that was requested.
+    assert found.layers[0].next == "sample with top_p=1, or apply top_p=0.8 in the trainer as well"
 
 
 def test_a_hidden_filter_shows_against_the_trainers_entropy():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.cli.names import formats
-from rlaudit.cli.terminal import terminal_width
+from rlaudit.cli.terminal import coloured, report_width, uncoloured
 from rlaudit.errors import UsageError
 from rlaudit.files.standard_input import DASH
 from rlaudit.files.standard_output import in_ascii, to_stdout, utf_8
@@ -65,7 +65,8 @@ def write_outputs(outputs: Sequence[Output], document: "Report") -> int:
     """Render and write every report, and return its exit code. Raises as `to_stdout` and `write_file` do."""
     for output in outputs:
         if output.path is None:
-            text = output.report_format.text(document, terminal_width())
+            text = output.report_format.text(document, report_width())
+            text = text if coloured() else uncoloured(text)
             to_stdout(in_ascii(text) if output.report_format.markup and not utf_8() else text)
         else:
             write_file(output.path, output.report_format.text(document, None))

@@ -6,7 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from rlaudit.cli.terminal import columns, terminal_width
+from rlaudit.cli.terminal import coloured, columns
 from rlaudit.files.standard_output import to_stdout
 
 # Columns; a line is not folded further.
@@ -77,10 +77,10 @@ def drawn(markdown: str) -> str:
     from rich.theme import Theme
 
     text = StringIO()
-    coloured = terminal_width() is not None
+    colours = coloured()
     theme = Theme({"markdown.code": "cyan"})
     console = Console(
-        file=text, width=max(width, _NARROWEST), theme=theme, force_terminal=coloured, no_color=not coloured
+        file=text, width=max(width, _NARROWEST), theme=theme, force_terminal=colours, no_color=not colours
     )
     console.print(Markdown(markdown, code_theme="ansi_dark", hyperlinks=False))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())

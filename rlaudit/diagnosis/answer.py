@@ -46,7 +46,7 @@ def answer(move: Move, step: str) -> tuple[str, ...]:
         lines.append(f"To do: {step}.")
     today = move.today
     if today is not None and today.layers[0] is Verdict.MISMATCH and move.changes[0].change is not Change.FIXED:
-        lines.append(f"Wrong today: {named_causes(today)}{_ratio(move)}.")
+        lines.append(f"Wrong today: {named_causes(today)}{_ratio(today)}.")
     objective = move.changes[2]
     if objective.change is Change.SAME and not move.after.layers[2].passes:
         lines.append(f"Layer 3 is a mismatch today already: {objective.because}.")
@@ -60,13 +60,15 @@ def _changes(move: Move) -> Iterator[str]:
         return
     meaning, path, _ = move.changes
     before, now = move.today.layers[0], move.after.layers[0]
-    meant = MEANING[meaning.change].format(because=meaning.because)
+    # By how much ratios are off then; if nothing changes, the sentence about today says it.
+    off = _ratio(move.after) if now is Verdict.MISMATCH else ""
+    meant = MEANING[meaning.change].format(because=f"{meaning.because}{off}")
     if before is now is Verdict.MISMATCH and meaning.change is Change.FIXED:
-        meant = MEANING[Change.CHANGED].format(because=meaning.because)
+        meant = MEANING[Change.CHANGED].format(because=f"{meaning.because}{off}")
     elif now is Verdict.MISMATCH and meaning.change in NAMED:
-        meant = NAMED[meaning.change].format(causes=named_causes(move.after), why=_why(move.today))
+        meant = NAMED[meaning.change].format(causes=f"{named_causes(move.after)}{off}", why=_why(move.today))
     if path.change in DISTANCE and meaning.change is not Change.UNKNOWN:
-        joined = "; that aside, " if Verdict.MISMATCH in (before, now) else ", and "
+        joined = ". That aside, " if Verdict.MISMATCH in (before, now) else ", and "
         yield f"{meant}{joined}{DISTANCE[path.change]} ({path.because})."
         return
     yield f"{meant}."
@@ -80,9 +82,9 @@ def _why(today: Side) -> str:
     return f" ({today.unsettled})" if today.unsettled else ""
 
 
-def _ratio(move: Move) -> str:
-    """Say what the mismatch of today does to ratios."""
-    ratio = None if move.today is None else move.today.ratio
+def _ratio(side: Side) -> str:
+    """Say what the mismatch of a side does to ratios; "" if its interval has both signs."""
+    ratio = side.ratio
     if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None or ratio.low <= 0 <= ratio.high:
         return ""
     return f", ratios are {100 * abs(ratio.value):.1f} % too {'high' if ratio.value > 0 else 'low'}"

@@ -83,4 +83,6 @@ def test_who_wants_no_colours_gets_none(folder, environment):
     said, code = on_a_terminal(folder, 80, **environment)
     assert code == 1
     assert "\x1b" not in said
-    assert "raw-logprobs" in said
+    (sentence,) = (line for line in said.splitlines() if line.startswith("The move brings"))
+    # Words are not cut in two: lines fit the terminal as they do in colour.
+    assert len(sentence) <= 80

@@ -1,5 +1,7 @@
 """What a move changes is derived from both of its sides, and left open where one has no verdict."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from rlaudit.diagnosis.judgement import counted, exit_code_of
 from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, changes_of
 from rlaudit.layers import Layer, Verdict, judged_as
 from rlaudit.severity import FailFor
-from rlaudit.statistics.measurement.measure import all_metrics, tally
+from rlaudit.statistics.measurement.measure import all_metrics, measure, tally
 from rlaudit.tokens.pairs import LogprobPairs
 
 MATCH, FOUND, OFF, OPEN, UNTESTED = (
@@ -17,8 +19,8 @@ MATCH, FOUND, OFF, OPEN, UNTESTED = (
 NEARER = (Change.NEARER, "k3 0.0192 -> 0.0025 nats")
 
 
-def side(semantic, objective=MATCH, causes=()):
-    return Side(vllm="0.18.1", layers=(semantic, objective, objective), causes=causes)
+def side(semantic, objective=MATCH, causes=(), ratio=None):
+    return Side(vllm="0.18.1", layers=(semantic, objective, objective), causes=causes, ratio=ratio)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +56,10 @@ def test_the_objective_is_changed_by_what_leaves_the_clip_range(today, after, ex
     assert changes_of(today, after, NEARER)[2].change is expected
 
 
-def k3_of(noise, seed, prompts=32, tokens=40):
+def pairs_of(noise, seed, prompts=32, tokens=40):
     random = np.random.default_rng(seed)
     rollout_T = -2.0 - random.exponential(1.0, prompts * tokens)
-    pairs = LogprobPairs(
+    return LogprobPairs(
         rollout_logprobs_T=rollout_T,
         trainer_logprobs_T=rollout_T + random.normal(0.0, noise, rollout_T.size),
         sequence_T=np.repeat(np.arange(prompts), tokens),
@@ -65,7 +67,10 @@ def k3_of(noise, seed, prompts=32, tokens=40):
         entropy_T=None,
         prompts=prompts,
     )
-    return tally(pairs, [all_metrics()[METRIC]])
+
+
+def k3_of(noise, seed, prompts=32):
+    return tally(pairs_of(noise, seed, prompts), [all_metrics()[METRIC]])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +108,7 @@ def told(today, after, distance=NEARER, step=""):
 def test_the_answer_says_what_changes_then_what_to_set_then_what_is_so_today():
     cut = side(OFF, UNTESTED, ("filters-not-replayed",))
     assert told(cut, cut, step="set top_p=1") == (
-        "The move changes nothing of what the logprobs mean; that aside, they come nearer to the trainer "
+        "The move changes nothing of what the logprobs mean. That aside, they come nearer to the trainer "
         "(k3 0.0192 -> 0.0025 nats).",
         "To do: set top_p=1.",
         "Wrong today: filters-not-replayed.",
@@ -116,6 +121,16 @@ def test_the_answer_says_what_changes_then_what_to_set_then_what_is_so_today():
     )
 
 
+def test_a_meaning_that_breaks_says_by_how_much_ratios_are_off():
+    ratio = measure(pairs_of(0.1, 1), replicates=300)["mean_ratio_minus_one"]
+    off = side(OFF, UNTESTED, ("raw-logprobs",), replace(ratio, value=0.161, low=0.144, high=0.176))
+    assert told(side(MATCH), off)[0].startswith(
+        "The move breaks what the logprobs mean (raw-logprobs, ratios are 16.1 % too high). That aside, "
+    )
+    unclear = replace(off, ratio=replace(ratio, value=0.01, low=-0.1, high=0.2))
+    assert "ratios are" not in told(side(MATCH), unclear)[0]
+
+
 def test_a_move_without_todays_engine_is_not_known():
     assert told(None, side(OFF), step="set x")[0] == (
         "What the move changes is not known: today's engine was not measured."
@@ -126,7 +141,8 @@ def test_no_sentence_of_an_answer_has_more_than_25_words():
     sides = [None, *(side(verdict, causes=("raw-logprobs",)) for verdict in Verdict)]
     for today in sides:
         for after in sides[1:]:
-            assert all(len(sentence.split()) <= 25 for sentence in told(today, after))
+            for sentence in ". ".join(told(today, after)).split(". "):
+                assert len(sentence.split()) <= 25
 
 
 def exits(today, after, distance=NEARER, fail_for=FailFor.MOVE):

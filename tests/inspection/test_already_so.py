@@ -98,13 +98,11 @@ def test_a_suppression_that_was_unused_before_the_move_is_no_finding_of_it(desk:
 def test_the_first_screen_is_the_answer_and_a_layer_never_matches(desk: Desk) -> None:
     lines = reported(desk, "text").splitlines()
     assert lines[0] == "x.yaml: Toy, vLLM 0.8.5 (engine V0) -> 0.18.1 (engine V1)"
-    assert lines[2:5] == [
+    assert lines[2:4] == [
         "The move brings 1 error (toy-raw).",
-        "What to set: logprobs_mode: processed_logprobs (written by --fix).",
-        "Today (0.8.5) and after the move: 1 warning (toy-caching) and 1 note; "
-        "set toy.engine.enable_prefix_caching=false (written by --fix=unsafe).",
+        "Today (0.8.5) and after the move: 1 warning (toy-caching) and 1 note.",
     ]
-    rows = [" ".join(line.split()) for line in lines[5:9]]
+    rows = [" ".join(line.split()) for line in lines[4:8]]
     assert rows == [
         "1. semantic 2. inference path 3. objective",
         "today (0.8.5) 1 note 1 warning nothing found",

@@ -101,11 +101,14 @@ def test_what_one_fact_leaves_open_is_one_line(document: dict[str, Any]) -> None
 def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(document: dict[str, Any]) -> None:
     (first, *_) = document["findings"]
     decide, off = {"kind": "decide", "of": "top_k"}, {"async_scheduling": "false"}
+    edit = {"path": "x.yaml", "start": 9, "end": 9, "replacement": "async_scheduling: false\n"}
+    edit |= {"line": 2, "column": 1, "end_line": 2, "end_column": 1}
+    fix = {"description": "Keep it off", "safe": True, "edits": [edit]}
     document["findings"] = [
         first | {"rule": "moved", "severity": "warning", "action": decide, "sets": None},
         first | {"rule": "moved", "severity": "warning", "action": {"kind": "decide", "of": "top_p"}, "sets": None},
-        first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}, "sets": off, "fix": None},
-        first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}, "sets": off, "fix": None},
+        first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}, "sets": off, "fix": fix},
+        first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}, "sets": off, "fix": fix},
         first | {"rule": "older", "severity": "error", "action": {"kind": "framework", "of": "verl 0.9.0 or later"}},
         first | {"rule": "idle", "severity": "note", "action": None},
         first | {"rule": "off", "severity": "note", "action": {"kind": "record", "of": ""}},
@@ -113,7 +116,7 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
     report = text.render(records(document), None)
     what = report[report.index(" What to do") : report.index(" error ")].split("\n")
     assert what[1:4] == [
-        "  - --fix writes async_scheduling=false: reset and 1 note",
+        "  - --fix writes async_scheduling: false: reset and 1 note",
         "  - Take verl 0.9.0 or later: older",
         "  - Decide on top_k, top_p: moved",
     ]

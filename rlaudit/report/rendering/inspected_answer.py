@@ -1,16 +1,14 @@
-"""The first screen of an inspection with two sides: what the move brings, what to set, and what is so today already.
+"""The first screen of an inspection with two sides: what the move brings, and what is so today already.
 
 Nothing is measured, so a layer is *changed*, or *no change found*, or *not measured* if no rule looked at it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.layers import Layer
-from rlaudit.report.rendering.actions import ENGINE, ENVIRONMENT, to_set
 from rlaudit.report.rendering.outline import Block, Lines, Prose, Table
-from rlaudit.rules.audit.finding import ActionKind
 from rlaudit.severity import Severity
 from rlaudit.text.counted import counted
 
@@ -26,12 +24,12 @@ NAME_IT = (
 # The rule that names known defects which one missing fact leaves open.
 UNDECIDED = "advisory-undecided"
 SEVERITIES = tuple(reversed(Severity))
-# So many settings, rules and files fit the first screen; further ones are counted.
-MOST_SETTINGS, MOST_RULES, MOST_FILES = 4, 3, 3
+# So many rules and files fit the first screen; further ones are counted.
+MOST_RULES, MOST_FILES = 3, 3
 
 
 def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
-    """Return at most three sentences, known defects that one fact leaves open, and the layers.
+    """Return at most two sentences, known defects that one fact leaves open, and the layers.
 
     What was given and could not be read comes first. Without a config that moves there is no answer beside the defects.
     findings: the gravest first.
@@ -52,11 +50,16 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
         return [*unread, *undecided]
     brought = [finding for finding in findings if finding.so_today is False]
     standing = [finding for finding in findings if finding.so_today is True]
-    sentences = [*about_the_move(brought, inspected.gone or ()), _standing(standing, report["versions"]["from"])]
-    written = [sentence for sentence in sentences if sentence]
+    sentences = [about_the_move(brought, inspected.gone or ()), *_standing(standing, report["versions"]["from"])]
     notes = any(finding.severity == Severity.NOTE for finding in findings)
     read = f"{READ}; -v shows the notes" if notes else READ
-    return [*unread, Prose(written), *undecided, _layers(report, inspected, brought, standing), Lines([read], mark="")]
+    return [
+        *unread,
+        Prose(sentences),
+        *undecided,
+        _layers(report, inspected, brought, standing),
+        Lines([read], mark=""),
+    ]
 
 
 def _unread(inspected: "Inspected") -> list[str]:
@@ -67,12 +70,8 @@ def _unread(inspected: "Inspected") -> list[str]:
     return [*lines, f"{left} more files could not be read (listed below)."] if left > 0 else lines
 
 
-def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> list[str]:
-    """Return what the move brings, and what to set if it is anything. brought: the gravest first."""
-    return [sentence for sentence in (_brought(brought, gone), _to_set(brought)) if sentence]
-
-
-def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
+def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
+    """Return what the move brings and what goes with it. brought: the gravest first."""
     brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
     graver = [ended for ended in gone if ended.severity != Severity.NOTE]
     counts = _counted(ended.severity for ended in graver for _ in range(ended.number))
@@ -80,39 +79,11 @@ def _brought(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
     return f"The move brings {brings}.{ends}"
 
 
-def _to_set(brought: "Sequence[Finding]") -> str:
-    """Return what to set against what the move brings, and the release of a framework to take."""
-    graver = [finding for finding in brought if finding.severity != Severity.NOTE]
-    actions = (finding.action for finding in graver)
-    frameworks = dict.fromkeys(action.of for action in actions if action and action.kind is ActionKind.FRAMEWORK)
-    settings = _listed_settings(graver)
-    needed = f"The move needs {_listed(list(frameworks))}." if frameworks else ""
-    return " ".join(filter(None, (f"What to set: {settings}." if settings else "", needed)))
-
-
-def _standing(standing: "Sequence[Finding]", before: str | None) -> str:
-    """Return what today's release has as well; the findings themselves speak of the new one."""
-    if not standing:
-        return ""
-    settings = _listed_settings([finding for finding in standing if finding.severity != Severity.NOTE])
-    to_set = f"; set {settings}" if settings else ""
-    today = "Today" if before is None else f"Today ({before})"
-    return f"{today} and after the move: {_counted_and_named(standing)}{to_set}."
-
-
-def _listed_settings(findings: "Sequence[Finding]") -> str:
-    """Return what the findings say to set, each once, the gravest first, by what takes it; "" for nothing."""
-    settings = list(dict.fromkeys(entry for finding in findings for entry in to_set(finding)))
-    left = len(settings) - MOST_SETTINGS
-    by_taker: dict[str, list[str]] = {}
-    for taker, setting in settings[:MOST_SETTINGS]:
-        by_taker.setdefault(taker, []).append(setting)
-    parts: list[str] = []
-    for taker, group in sorted(by_taker.items(), key=lambda entry: entry[0] in (ENVIRONMENT, ENGINE)):
-        listed = _listed(group)
-        apart = f"{taker[0].upper()}{taker[1:]}: {listed}" if parts else f"{listed} ({taker})"
-        parts.append(listed if not taker else apart if taker in (ENVIRONMENT, ENGINE) else f"{listed} ({taker})")
-    return ". ".join(parts) + (f". And {left} more" if left > 0 else "")
+def _standing(standing: "Sequence[Finding]", before: str | None) -> Iterator[str]:
+    """Yield what today's release has as well; the findings themselves speak of the new one."""
+    if standing:
+        today = "Today" if before is None else f"Today ({before})"
+        yield f"{today} and after the move: {_counted_and_named(standing)}."
 
 
 def _counted_and_named(findings: "Sequence[Finding]") -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rlaudit.report.rendering.actions import action_lines
 from rlaudit.report.rendering.inspected_answer import about_the_move
 from rlaudit.report.rendering.outline import (
     NOT_SEEN,
@@ -16,7 +17,7 @@ from rlaudit.report.rendering.outline import (
     Table,
     listed,
 )
-from rlaudit.report.rendering.outlines.inspect import findings_blocks, not_seen_elsewhere, summary
+from rlaudit.report.rendering.outlines.inspect import ACTIONS, findings_blocks, not_seen_elsewhere, summary
 from rlaudit.report.shown_value import shown
 from rlaudit.severity import Severity
 from rlaudit.text.counted import counted
@@ -36,6 +37,7 @@ def outline(report: "Report") -> Outline:
     return Outline(
         _title(report),
         [
+            listed("actions", ACTIONS, action_lines(_brought(report)), indent=1),
             Section("pins", "Pins", _pins(bump)),
             Section("findings", "What it brings to the configs", _findings(report)),
             Section("advisories", "Known defects of the two releases", _advisories(report)),
@@ -46,19 +48,17 @@ def outline(report: "Report") -> Outline:
         facts=[counted(number, severity) for severity, number in report["inspection"].counted.items()]
         if "inspection" in report
         else (),
-        about=_answer(report),
+        about=[about_the_move(_brought(report), report["inspection"].gone or ())] if "inspection" in report else (),
         indents=Indents(title=1, line=2),
         pictured=frozenset(),
         unfolded_by="-v",
     )
 
 
-def _answer(report: "Report") -> list[str]:
-    if "inspection" not in report:
-        return []
+def _brought(report: "Report") -> "list[Finding]":
+    """Return what the move brings, the gravest first."""
     brought = [finding for finding in report["findings"] if finding.suppressed is None]
-    ranked = sorted(brought, key=lambda finding: SEVERITIES.index(finding.severity))
-    return about_the_move(ranked, report["inspection"].gone or ())
+    return sorted(brought, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def _title(report: "Report") -> str:

@@ -1,7 +1,8 @@
 """Rollouts are renormalised over what top-k, top-p or min-p kept, the trainer over the whole vocabulary.
 
-Covered: with scores, by the filter itself. From logs alone, by log ratios of one sign only and a mean ratio below 1.
-The log ratio is then the log of the probability that the filter keeps. A filter must have been requested,
+Covered: with the trainer's scores (--score), the filter is applied to them and has to fit the report. From logs alone,
+log ratios have one sign and the mean ratio is below 1: the log ratio is the log of the probability that the filter
+keeps. A filter must have been requested,
 or the engine's top logprobs must show tokens cut away. Precision gives both signs, and a constant the same value at
 every token. Top-p itself bounds what is cut.
 Not covered: filters so light that they touch hardly any token. If a filter was not requested and no list of top

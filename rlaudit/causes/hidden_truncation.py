@@ -1,7 +1,7 @@
 """A filter cuts what the sampler can draw, and neither the reported nor the trainer's logprobs contain it.
 
-Covered: by the tokens alone (`token_tests.py`), since no difference of logprobs shows it. Needs the trainer's scores
-of the tokens. Not covered: a filter too light for these tokens to show; the report says how light.
+Covered: which tokens were drawn shows it (`token_tests.py`), as no difference of logprobs does. Needs the trainer's
+scores of the tokens. Not covered: a filter too light for these tokens to show; the report says how light.
 Source: generation_config.json defaults (NeMo-RL 3497, ART 140); `processed` off by default in V1.
 """
 

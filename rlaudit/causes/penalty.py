@@ -1,7 +1,7 @@
 """A repetition, presence or frequency penalty, or a logit bias, on one side only.
 
-Covered: with scores, penalties among the candidates and a bias that was requested. From logs alone, log ratios of
-tokens that the sequence holds already, if they are shifted against those of others and not scattered.
+Covered: with the trainer's scores (--score), penalties are applied to them and have to fit the report, as a requested
+bias does. From logs alone, tokens that stand in the sequence already have log ratios that are shifted, not scattered.
 Not covered: a bias that was not requested, and any bias from logs alone; bad words.
 Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
 """

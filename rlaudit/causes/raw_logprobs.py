@@ -36,7 +36,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         if surely or leans:
             return logged_signature(high, "mean ratio - 1", surely, because, leans)
     return NotTested(
-        "columns trainer_scores, or top ids and logprobs of both sides, are missing, or a penalty or bias moves these"
+        "it takes the column trainer_scores, or top ids and logprobs of both sides sampled without penalty and bias"
     )
 
 

@@ -44,9 +44,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 that only sequences with cached tokens show."""
     cached_T, of_weights = _reused(evidence)
     share = float(np.mean(cached_T))
-    return part_signature(
-        evidence, NAME, f"only where a prefix{of_weights} was cached ({100 * share:.0f} % of the tokens)"
-    )
+    because = f"what only tokens after a cached prefix{of_weights} have ({100 * share:.0f} % of all tokens)"
+    return part_signature(evidence, NAME, because)
 
 
 def _reused(evidence: TokenEvidence) -> tuple[NDArray[np.bool_], str]:

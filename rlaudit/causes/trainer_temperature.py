@@ -1,6 +1,7 @@
 """The trainer recomputes logprobs at another temperature than the rollouts were sampled and reported at.
 
-Covered: with scores, any temperature; with top logprobs of both sides, a temperature that matches the request. The mean
+Covered: with the trainer's scores (--score), any temperature is found. With top logprobs of both sides, the temperature
+between them has to be the requested one. The mean
 ratio stays 1, so only a test of the meaning shows it. The temperature is fitted before stale weights.
 Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
@@ -16,7 +17,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the temperature between the top logprobs of both sides."""
     temperature = temperature_signature(evidence, of_report=False)
     return temperature or NotTested(
-        "columns trainer_scores, or top ids and logprobs of both sides, are missing, or a penalty or bias moves these"
+        "it takes the column trainer_scores, or top ids and logprobs of both sides sampled without penalty and bias"
     )
 
 

@@ -16,7 +16,7 @@ MEANING = {
 # If the new engine's mean something else than the trainer assumes.
 NAMED = {
     Change.SAME: "The move changes nothing of what the logprobs mean",
-    Change.UNKNOWN: "The new engine's logprobs are not what the trainer assumes ({causes}); today's are not settled"
+    Change.UNKNOWN: "The new engine's logprobs are not what the trainer assumes ({causes}); today's could not be judged"
     "{why}",
 }
 DISTANCE = {

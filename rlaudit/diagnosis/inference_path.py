@@ -81,7 +81,7 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "no arm has the logprobs that the trainer assumes, so none is held against a limit",
+            "in no arm do the logprobs mean what the trainer assumes, and a distance says something only if they do",
             following=LAYER_1_FIRST,
         )
     arm, distance = judged
@@ -312,7 +312,8 @@ def _untested(attribution: Attribution) -> tuple[str, ...]:
     # Missing columns come after what the present ones lack: the next step names them, too.
     reasons = sorted(by_reason, key=lambda reason: reason[:2])
     lines = [f"not tested: {_which(by_reason[reason], left=reason[0])} ({reason[2]})" for reason in reasons]
-    return (*lines[:SHOWN], *([f"not tested: {len(lines) - SHOWN} more reasons"] if len(lines) > SHOWN else []))
+    left = [name for reason in reasons[SHOWN:] for name in by_reason[reason]]
+    return (*lines[:SHOWN], *([f"not tested for other reasons: {', '.join(left)}"] if left else []))
 
 
 def _which(names: Sequence[str], *, left: bool) -> str:

@@ -5,7 +5,8 @@ inference path  same, nearer or farther: k3 under the meaning that fits each sid
                 both have hides nothing;
 objective       same, broken or fixed: whether what is left leaves the clip range.
 
-A side without a verdict leaves the change open: it is derived from both and never guessed.
+A side without a verdict leaves the change open, unless the mean ratios of both sides settle it: it is derived from
+both and never guessed.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rlaudit.layers import Judgement, Layer, Verdict
+from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
 from rlaudit.statistics.measurement.measure import Measurement, Tally, all_metrics
 from rlaudit.statistics.measurement.non_inferiority import non_inferiority
 
@@ -127,10 +129,7 @@ def change_of_distance(
 def _of_meaning(today: Side, after: Side) -> tuple[Change, str]:
     before, now = today.layers[0], after.layers[0]
     if not all(verdict.passes or verdict is Verdict.MISMATCH for verdict in (before, now)):
-        is_today = not (before.passes or before is Verdict.MISMATCH)
-        side, whose = (today, "today's engine") if is_today else (after, "the new engine")
-        why = f" ({side.unsettled})" if side.unsettled else ""
-        return Change.UNKNOWN, f"what the logprobs of {whose} mean is not settled{why}"
+        return _by_mean_ratios(today, after)
     if before.passes and now.passes:
         return Change.SAME, "both mean what the trainer assumes"
     if before.passes or now.passes:
@@ -140,6 +139,29 @@ def _of_meaning(today: Side, after: Side) -> tuple[Change, str]:
         return Change.SAME, f"both: {named_causes(after)}"
     gone = not set(_told(after)) - set(_told(today))
     return (Change.FIXED if gone else Change.CHANGED), f"{named_causes(today)} -> {named_causes(after)}"
+
+
+def _by_mean_ratios(today: Side, after: Side) -> tuple[Change, str]:
+    """Return the change if a side has no verdict: its data may still show that the fault of the other is not there."""
+    before, now = today.layers[0], after.layers[0]
+    if now is Verdict.MISMATCH and _is_off(today) is False and _is_off(after):
+        return Change.BROKEN, named_causes(after)
+    if before is Verdict.MISMATCH and _is_off(after) is False and _is_off(today):
+        return Change.FIXED, named_causes(today)
+    is_today = not (before.passes or before is Verdict.MISMATCH)
+    side, whose = (today, "today's engine") if is_today else (after, "the new engine")
+    why = f" ({side.unsettled})" if side.unsettled else ""
+    return Change.UNKNOWN, f"what the logprobs of {whose} mean is not settled{why}"
+
+
+def _is_off(side: Side) -> bool | None:
+    """Return whether the mean ratio of a side is off 1 by what matters; None if its interval leaves that open."""
+    low, high = (None, None) if side.ratio is None else (side.ratio.low, side.ratio.high)
+    if low is None or high is None:
+        return None
+    if low > MEAN_RATIO_EFFECT or high < -MEAN_RATIO_EFFECT:
+        return True
+    return False if low > -MEAN_RATIO_EFFECT and high < MEAN_RATIO_EFFECT else None
 
 
 def _of_objective(today: Side, after: Side) -> tuple[Change, str]:

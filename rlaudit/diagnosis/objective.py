@@ -105,9 +105,9 @@ def _judgement(
 ) -> Judgement:
     open_layers = [layer.value for layer, before in zip(Layer, earlier, strict=False) if not before.passes]
     if open_layers:
-        layers, come, them = ("layer", "comes", "it") if len(open_layers) == 1 else ("layers", "come", "them")
+        layers = "layer" if len(open_layers) == 1 else "layers"
         open_now = " and the ".join(open_layers)
-        because = f"the {open_now} {layers} {come} first, as a correction would hide {them}"
+        because = f"first fix the {open_now} {layers}: a correction of the objective would only hide what is wrong"
         step = "leave importance-sampling corrections off until the layers above pass"
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
     if verdict is Verdict.MATCH:

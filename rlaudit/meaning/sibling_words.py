@@ -153,6 +153,7 @@ def leaning_of_siblings(siblings: Siblings) -> str:
 
 def _line(name: str, side: Agreement) -> str:
     low, high, cut = side.step.low, side.step.high, cut_of(side)
+    shows = "no other temperature shows" if low <= 0 <= high else "another temperature shows, or a filter"
     bounds = [
         # A bound of everything excludes nothing.
         f"a filter cuts at most {100 * cut:.1f} % of the probability" if cut < 1 else "",
@@ -160,9 +161,10 @@ def _line(name: str, side: Agreement) -> str:
     ]
     return "; ".join(
         [
-            f"samples of one prompt against {name} ({_size(side)}) put the sampler's 1/T "
-            f"{100 * side.step.value:+.1f} % [{100 * low:+.1f} %, {100 * high:+.1f} %] off",
+            f"samples of one prompt against {name}: {shows} (1/T {100 * side.step.value:+.1f} % "
+            f"[{100 * low:+.1f} %, {100 * high:+.1f} %])",
             *filter(None, bounds),
+            f"from {_size(side)}",
         ]
     )
 

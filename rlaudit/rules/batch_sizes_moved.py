@@ -48,9 +48,10 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not moved:
         return
     changes = " and ".join(f"{name} from {moved[name].before.value} to {moved[name].after.value}" for name in moved)
+    today = " and ".join(f"{name}={default.before.value}" for name, default in moved.items())
     message = (
         f"Nothing sets {' or '.join(moved)}: {engine_of(audit.after)} moves {changes} "
-        f"(against {engine_of(audit.before)}). To keep batches as they are, set today's sizes."
+        f"(against {engine_of(audit.before)}). To keep batches as they are, set {today}."
     )
     confirm = Trial(("batch-size",))
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=confirm)

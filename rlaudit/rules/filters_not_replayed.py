@@ -87,7 +87,7 @@ def _consequence(audit: Audit) -> str:
 
 def _way_out(cut: Iterable[str]) -> str:
     settings = ", ".join(f"{name}={NEUTRAL_SAMPLING[name]:g}" for name in cut)
-    return f"Set {settings}, or cut in the trainer."
+    return f"Set {settings}, or apply the same filter in the trainer."
 
 
 def _needs_raw(audit: Audit) -> bool:

@@ -62,14 +62,15 @@ def check(audit: Audit) -> Iterator[Finding]:
         )
     elif isinstance(caching, Unknown):
         how = ", and the cache is not reset" if clean is False else ", and no reset is seen in this file"
-        message = f"Whether prefix caching is on in vLLM {version} is not known: {caching.reason}. If it is, blocks "
-        message += f"of old weights serve new requests, as {when}{'' if keeps else how}. Reset it with every update."
+        message = f"Whether prefix caching is on in vLLM {version} is not known: {caching.reason}. If it is on, keys "
+        message += f"and values of old weights serve new requests, as {when}{'' if keeps else how}. "
+        message += "Reset it with every update."
     elif clean is False or (keeps and clean is None):
         certain = facts.salts_prefix_cache is False and (not keeps or facts.resets_prefix_cache is False)
         severity = Severity.ERROR if certain else Severity.WARNING
         not_reset = "" if keeps else ", but the cache is not reset"
-        message = f"Prefix caching is on in vLLM {version} and {when}{not_reset}: blocks of old weights serve new "
-        message += f"requests. Reset it with every update, or set {SETTING} to false."
+        message = f"Prefix caching is on in vLLM {version} and {when}{not_reset}: keys and values of old "
+        message += f"weights serve new requests. Reset it with every update, or set {SETTING} to false."
     else:
         problem = "this file does not say whether the cache is reset then"
         if isinstance(clean, Unknown):

@@ -31,7 +31,10 @@ WHY: Mapping[str, tuple[Layer, str]] = {
     "enable_prefix_caching": (_PATH, "keys and values of old weights survive an update unless they are reset"),
     "async_scheduling": (_PATH, "batches are composed differently; a pause finds tokens already on their way"),
     "enable_chunked_prefill": (_PATH, "prompts are computed in other batch shapes, so with other rounding"),
-    "disable_cascade_attn": (_PATH, "shared prefixes are summed in another order whenever the batch is large enough"),
+    "disable_cascade_attn": (
+        _PATH,
+        "in large batches, attention to a shared prefix is summed apart or with the rest",
+    ),
     "max_num_batched_tokens": (_PATH, "the size of a prefill chunk decides kernels and rounding"),
     "max_num_seqs": (_PATH, "the decode batch decides kernels and rounding"),
     "cudagraph_mode": (_PATH, "captured batches are padded, and kernels chosen for the padded size"),

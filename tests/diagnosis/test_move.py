@@ -131,6 +131,19 @@ def test_a_meaning_that_breaks_says_by_how_much_ratios_are_off():
     assert "ratios are" not in told(side(MATCH), unclear)[0]
 
 
+def test_mean_ratios_settle_a_move_whose_one_side_is_too_small_for_a_verdict_of_its_own():
+    ratio = measure(pairs_of(0.1, 1), replicates=300)["mean_ratio_minus_one"]
+    right, vague, wrong = (
+        replace(ratio, value=(low + high) / 2, low=low, high=high)
+        for low, high in ((-1e-5, 1e-5), (-0.02, 0.02), (0.2, 0.26))
+    )
+    raw = side(OFF, UNTESTED, ("raw-logprobs",), wrong)
+    assert changes_of(side(OPEN, ratio=right), raw, NEARER)[0].change is Change.BROKEN
+    assert changes_of(raw, side(OPEN, ratio=right), NEARER)[0].change is Change.FIXED
+    assert changes_of(side(OPEN, ratio=vague), raw, NEARER)[0].change is Change.UNKNOWN
+    assert changes_of(side(OPEN, ratio=right), side(OFF, ratio=right), NEARER)[0].change is Change.UNKNOWN
+
+
 def test_a_move_without_todays_engine_is_not_known():
     assert told(None, side(OFF), step="set x")[0] == (
         "What the move changes is not known: today's engine was not measured."

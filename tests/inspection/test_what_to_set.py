@@ -26,7 +26,7 @@ MOVE = ("--from", "0.11.2", "--to", "0.18.1")
 def _to_set(config: Path, text: str, capsys: pytest.CaptureFixture[str]) -> str:
     config.write_text(text, encoding="utf-8")
     run(["inspect", str(config), *MOVE])
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.endswith(": async-scheduling-on"))
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.endswith(" (for async-scheduling-on)"))
     return line
 
 
@@ -38,7 +38,7 @@ def test_the_first_screen_names_the_form_that_reaches_the_engine(
     run(["inspect", str(config), *MOVE, "--fix", "--output", "json"])
     rules = {finding["rule"] for finding in json.loads(capsys.readouterr().out)["findings"]}
     written = config.read_text(encoding="utf-8").splitlines()[-1].strip()
-    assert written.endswith(".no_async_scheduling=true") and f"--fix writes {written}: " in to_set
+    assert written.endswith(".no_async_scheduling=true") and f"--fix writes {written} " in to_set
     assert rules.isdisjoint({"async-scheduling-on", "written-false-dropped"})
 
 

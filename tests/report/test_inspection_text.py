@@ -116,9 +116,9 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
     report = text.render(records(document), None)
     what = report[report.index(" What to do") : report.index(" error ")].split("\n")
     assert what[1:4] == [
-        "  - --fix writes async_scheduling: false: reset and 1 note",
-        "  - Take verl 0.9.0 or later: older",
-        "  - Decide on top_k, top_p: moved",
+        "  - --fix writes async_scheduling: false (for reset and 1 note)",
+        "  - Take verl 0.9.0 or later (for older)",
+        "  - Decide on top_k, top_p (for moved)",
     ]
 
 

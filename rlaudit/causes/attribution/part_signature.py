@@ -15,7 +15,7 @@ LEANS_BELOW = 5e-3
 
 
 def part_signature(evidence: TokenEvidence, name: str, because: str, least_share: float = LEAST_SHARE) -> Outcome:
-    """Return the signature of the part `name`; `because` says which covariate it follows."""
+    """Return the signature of the part `name`; `because` says what the part is."""
     excess = evidence.excess
     if excess is None or name not in excess.parts:
         return NotTested("its covariate does not vary in these data")
@@ -33,7 +33,7 @@ def signature_of(evidence: TokenEvidence, part: Part, because: str, least_share:
     is_large_K = (share_K >= least_share) & (np.append(part.k2, part.left_K) > least_k2)
     large = bool(is_large_K.all()) and low >= SURELY
     leans = not large and bool((is_large_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any())
-    return k2_signature(part.ends, (share, low, high), part.surely_p, large, f"{because}, which is", leans)
+    return k2_signature(part.ends, (share, low, high), part.surely_p, large, f"{because}:", leans)
 
 
 def k2_signature(

@@ -16,9 +16,9 @@ _LABELS: Mapping[ActionKind, str] = {
     ActionKind.FIX: "--fix {of}",
     ActionKind.FRAMEWORK: "Take {of}",
     ActionKind.CHANGE: "Change {of}",
-    ActionKind.UNSAFE_FIX: "--fix=unsafe changes results, so check first ({of})",
+    ActionKind.UNSAFE_FIX: "--fix=unsafe changes results, so check first: {of}",
     ActionKind.DECIDE: "Decide on {of}",
-    ActionKind.RECORD: "Record the run (rlaudit record -- COMMAND)",
+    ActionKind.RECORD: "Record the run: rlaudit record -- COMMAND",
 }
 # Of a decision whose values are known.
 _SET = "Set {of}"
@@ -40,7 +40,9 @@ def action_lines(findings: "Iterable[Finding]") -> list[str]:
             key = (kind, label, "" if kind in _JOINED else of, _rules_line(settled_by_it))
             together.setdefault(key, []).append(of or _fixed(settled_by_it))
     ordered = sorted(together.items(), key=lambda entry: _ORDER.index(entry[0][0]))
-    return [f"{label.format(of=_JOINED.get(kind, '').join(of))}: {rules}" for (kind, label, _, rules), of in ordered]
+    return [
+        f"{label.format(of=_JOINED.get(kind, '').join(of))} (for {rules})" for (kind, label, _, rules), of in ordered
+    ]
 
 
 def _label_and_object(finding: "Finding", action: Action) -> tuple[str, str]:

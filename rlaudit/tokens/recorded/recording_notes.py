@@ -37,10 +37,8 @@ def _notes(log: RecordedLog) -> Iterator[str]:
     roles = log.rows.roles()
     scored_for = dict.fromkeys(roles[caller] for calls in log.rows.scored.values() for caller in calls)
     if Role.OLD in scored_for or Role.CURRENT in scored_for:
-        policy = (
-            "old policy, or of the current one at its first use" if Role.OLD in scored_for else "policy in training"
-        )
-        yield f"the trainer's logprobs are those that its loss used, of the {policy}"
+        policy = "old policy" if Role.OLD in scored_for else "policy in training"
+        yield f"the trainer's logprobs are those that its loss took as the {policy}'s"
     if any(front.served.first_sampled for front in log.fronts):
         yield "weights were loaded before the first token: a model that scores is taken to have these"
 

@@ -58,7 +58,9 @@ def outline(report: "Report") -> Outline:
     lines = action_lines(findings)
     actions: list[Block] = [Lines(lines, ACTIONS)] if lines else []
     answers = Section("answer", _title(report), answer(report, findings), leads=True)
-    files = list(_files(report, paths, actions if alone else (), notes=notes))
+    # Without an answer the only file's name comes first, and then what to do.
+    within = alone and not answers.blocks
+    files = list(_files(report, paths, actions if within else (), notes=notes))
     if alone and answers.blocks:
         answers = replace(answers, title=files[0].title, also=files[0].also)
         files[0] = replace(files[0], title="Findings and settings", also=(), gathers=True)
@@ -66,8 +68,8 @@ def outline(report: "Report") -> Outline:
         _title(report),
         [
             answers,
+            Section("actions", ACTIONS, [] if within else actions, gathers=True),
             verdicts(report, page_only=True),
-            Section("actions", ACTIONS, [] if alone else actions, gathers=True),
             *files,
             Section("others", "Elsewhere", findings_blocks(others, notes), gathers=True),
             _defaults(report),

@@ -42,11 +42,14 @@ def answered(
 def answer(move: Move, step: str) -> tuple[str, ...]:
     """Return the sentences. step: what the first layer that does not pass says is to be done next; "" for none."""
     lines = [*_changes(move)]
-    if step and any(not verdict.passes for verdict in move.after.layers):
-        lines.append(f"To do: {step}.")
-    today = move.today
-    if today is not None and today.layers[0] is Verdict.MISMATCH and move.changes[0].change is not Change.FIXED:
-        lines.append(f"Wrong today: {named_causes(today)}{_ratio(today)}.")
+    today, meaning = move.today, move.changes[0].change
+    to_do = [f"To do: {step}."] if step and any(not verdict.passes for verdict in move.after.layers) else []
+    wrong: list[str] = []
+    if today is not None and today.layers[0] is Verdict.MISMATCH and meaning is not Change.FIXED:
+        already = " already" if meaning is Change.SAME else ""
+        wrong = [f"Wrong today{already}: {named_causes(today)}{_ratio(today)}."]
+    # What is to be done stands behind what it is about: what the move brings, or what is so today already.
+    lines += [*wrong, *to_do] if meaning is Change.SAME else [*to_do, *wrong]
     objective = move.changes[2]
     if objective.change is Change.SAME and not move.after.layers[2].passes:
         lines.append(f"Layer 3 is a mismatch today already: {objective.because}.")

@@ -105,14 +105,16 @@ def told(today, after, distance=NEARER, step=""):
     return answer(Move(today=today, after=after, changes=changes_of(today, after, distance)), step)
 
 
-def test_the_answer_says_what_changes_then_what_to_set_then_what_is_so_today():
+def test_the_answer_says_what_to_do_after_what_it_is_about():
     cut = side(OFF, UNTESTED, ("filters-not-replayed",))
     assert told(cut, cut, step="set top_p=1") == (
         "The move changes nothing of what the logprobs mean. That aside, they come nearer to the trainer "
         "(k3 0.0192 -> 0.0025 nats).",
+        "Wrong today already: filters-not-replayed.",
         "To do: set top_p=1.",
-        "Wrong today: filters-not-replayed.",
     )
+    other = told(side(OFF, UNTESTED, ("raw-logprobs",)), cut, step="set top_p=1")
+    assert other[1:] == ("To do: set top_p=1.", "Wrong today: raw-logprobs.")
     assert told(side(MATCH, OFF), side(MATCH, OFF))[-1] == (
         "Layer 3 is a mismatch today already: both engines leave the clip range of the objective."
     )

@@ -60,14 +60,21 @@ def ablate(
     ],
     from_: Annotated[
         str | None,
-        typer.Option("--from", help="With a config: the vLLM that it runs on today.", autocompletion=RELEASES),
+        typer.Option(
+            "--from", metavar="VERSION", help="With a config: the vLLM that it runs on today.", autocompletion=RELEASES
+        ),
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", help="With a config or a recording: the vLLM to move to.", autocompletion=RELEASES),
+        typer.Option(
+            "--to",
+            metavar="VERSION",
+            help="With a config or a recording: the vLLM to move to.",
+            autocompletion=RELEASES,
+        ),
     ] = None,
     write_recipe: Annotated[
-        Path | None, typer.Option(help="With a config: save what would be run as a recipe, and stop.")
+        Path | None, typer.Option(metavar="PATH", help="With a config: save what would be run as a recipe, and stop.")
     ] = None,
     take_over: Annotated[
         list[str] | None,
@@ -88,24 +95,29 @@ def ablate(
             autocompletion=of_kind("factors"),
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Another model: a path or a hub id.")] = None,
-    prompts: Annotated[str | None, typer.Option(help="Other prompts: a .txt or .jsonl file.")] = None,
-    samples: Annotated[int | None, typer.Option(min=1, help="Completions per prompt.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model: a path or a hub id.")] = None,
+    prompts: Annotated[str | None, typer.Option(metavar="PATH", help="Other prompts: a .txt or .jsonl file.")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Completions per prompt.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="The recipe's own short form.")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampling, arm order and bootstrap.")] = None,
-    run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/RECIPE by default.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Seed of sampling, arm order and bootstrap.")
+    ] = None,
+    run_dir: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Where the run is kept; runs/RECIPE by default.")
+    ] = None,
     output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
     fail_for: FailForWhat = FailFor.STATE,
-    python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
-    trainer_python: Annotated[str | None, typer.Option(help=TRAINER_HELP)] = None,
+    python: Annotated[list[str] | None, typer.Option(metavar="[VERSION=]COMMAND", help=ENGINE_HELP)] = None,
+    trainer_python: Annotated[str | None, typer.Option(metavar="COMMAND", help=TRAINER_HELP)] = None,
     cpu: Annotated[
         bool, typer.Option("--cpu", help="Use the CPU profile and engines although there is a GPU.")
     ] = False,
-    jobs: Annotated[str, typer.Option(help=where.JOBS_HELP)] = where.AUTO,
+    jobs: Annotated[str, typer.Option(metavar="N", help=where.JOBS_HELP)] = where.AUTO,
     executor: Annotated[str, typer.Option(help=where.EXECUTOR_HELP, metavar="WHERE")] = LOCAL,
     until: Annotated[
-        Until | None, typer.Option(help="verdict: stop once no remaining arm can change the verdict of a layer.")
+        Until | None,
+        typer.Option(metavar="verdict", help="verdict: stop once no remaining arm can change the verdict of a layer."),
     ] = None,
     bisect: Annotated[
         str | None,

@@ -57,18 +57,27 @@ def compare(
             help="The trainer's logprobs of the same tokens (trainer_logprob), in a separate table.",
         ),
     ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Sampling temperature of the rollouts.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Nucleus mass of the rollouts.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Most probable tokens kept; 0 or -1 is off.")] = None,
-    min_p: Annotated[float | None, typer.Option(help="Share of the top probability a token must have.")] = None,
-    repetition_penalty: Annotated[float | None, typer.Option(help="As the rollouts had it; 1 is off.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(metavar="T", help="Sampling temperature of the rollouts.")
+    ] = None,
+    top_p: Annotated[float | None, typer.Option(metavar="P", help="Nucleus mass of the rollouts.")] = None,
+    top_k: Annotated[int | None, typer.Option(metavar="K", help="Most probable tokens kept; 0 or -1 is off.")] = None,
+    min_p: Annotated[
+        float | None, typer.Option(metavar="P", help="Share of the top probability a token must have.")
+    ] = None,
+    repetition_penalty: Annotated[
+        float | None, typer.Option(metavar="X", help="As the rollouts had it; 1 is off.")
+    ] = None,
     trainer_temperature: Annotated[
-        float | None, typer.Option(help="What the trainer divides its logits by; the sampling temperature by default.")
+        float | None,
+        typer.Option(metavar="T", help="What the trainer divides its logits by; the sampling temperature by default."),
     ] = None,
     trainer_replays_filters: Annotated[
         bool, typer.Option("--trainer-replays-filters", help="The trainer applies the sampler's filters as well.")
     ] = False,
-    config: Annotated[Path | None, typer.Option(help="The rollout config that says all of this.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="The rollout config that says all of this.")
+    ] = None,
     before: Annotated[
         Path | None,
         typer.Option(
@@ -93,16 +102,22 @@ def compare(
         ),
     ] = None,
     executor: Annotated[str, typer.Option(help=EXECUTOR_HELP, metavar="WHERE")] = LOCAL,
-    arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
+    arm: Annotated[
+        list[str] | None, typer.Option(metavar="ARM", help="Of a run directory: only these arms; repeatable.")
+    ] = None,
     score: Annotated[
         str | None,
-        typer.Option(help="A model (path or hub id) that scores some of the sequences as the trainer would."),
+        typer.Option(
+            metavar="MODEL", help="A model (path or hub id) that scores some of the sequences as the trainer would."
+        ),
     ] = None,
     score_tokens: Annotated[
-        int, typer.Option(min=100, help="How many tokens are scored, in whole sequences.")
+        int, typer.Option(min=100, metavar="N", help="How many tokens are scored, in whole sequences.")
     ] = 20_000,
-    score_dtype: Annotated[str, typer.Option(help="The trainer's dtype: bfloat16, float32 or float16.")] = "bfloat16",
-    trainer_python: Annotated[str | None, typer.Option(help=TRAINER_HELP)] = None,
+    score_dtype: Annotated[
+        str, typer.Option(metavar="DTYPE", help="The trainer's dtype: bfloat16, float32 or float16.")
+    ] = "bfloat16",
+    trainer_python: Annotated[str | None, typer.Option(metavar="COMMAND", help=TRAINER_HELP)] = None,
     cpu: Annotated[bool, typer.Option("--cpu", help="Score on the CPU although there is a GPU.")] = False,
     ppo_epsilon: Annotated[
         tuple[float, float] | None,
@@ -119,11 +134,12 @@ def compare(
     margin: Annotated[
         float | None,
         typer.Option(
+            metavar="NATS",
             help="The largest k3 (nats) that counts as equal. By default that of --before; "
-            "without that, the k3 at which more than 1 % of tokens or sequences leave the clip ranges."
+            "without that, the k3 at which more than 1 % of tokens or sequences leave the clip ranges.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")] = 0,
     allow_partial: Annotated[
         bool,
         typer.Option("--allow-partial", help="Skip lines and sequences that cannot be used instead of ending with 3."),

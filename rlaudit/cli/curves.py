@@ -25,25 +25,30 @@ def curves(
         ),
     ],
     metric: Annotated[
-        list[str] | None, typer.Option(help="Compare this key or canonical metric; repeatable. Default: all known.")
+        list[str] | None,
+        typer.Option(metavar="METRIC", help="Compare this key or canonical metric; repeatable. Default: all known."),
     ] = None,
-    step: Annotated[str | None, typer.Option(help="Take steps from this key instead of the log's own step.")] = None,
+    step: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Take steps from this key instead of the log's own step.")
+    ] = None,
     log_format: Annotated[
-        str | None, typer.Option("--format", help="Read all logs as this sink instead of recognising each.")
+        str | None,
+        typer.Option("--format", metavar="SINK", help="Read all logs as this sink instead of recognising each."),
     ] = None,
     candidates: Annotated[
-        int | None, typer.Option(min=1, help="The last so many of the runs are seeds of the candidate.")
+        int | None, typer.Option(min=1, metavar="N", help="The last so many of the runs are seeds of the candidate.")
     ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(
             min=1e-6,
             max=0.5,
+            metavar="P",
             help=f"Chance of a false alarm anywhere in the report ({ALPHA}), or of any gate over the whole run "
             f"({ALPHA_OF_GATES}).",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the simulated thresholds.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of the simulated thresholds.")] = None,
     gate: Annotated[
         list[str] | None,
         typer.Option(

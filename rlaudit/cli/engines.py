@@ -80,7 +80,7 @@ def list_() -> None:
 def doctor(
     versions: SomeVersions = None,
     cpu: Cpu = None,
-    python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
+    python: Annotated[list[str] | None, typer.Option(metavar="[VERSION=]COMMAND", help=ENGINE_HELP)] = None,
 ) -> None:
     """Start engines on a tiny model to see what works.
 

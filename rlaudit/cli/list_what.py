@@ -46,9 +46,15 @@ def list_(
             autocompletion=one_of(lambda: Listed),
         ),
     ] = "",
-    before: Annotated[str | None, typer.Option("--from", help="advisories: the vLLM that runs today.")] = None,
-    after: Annotated[str | None, typer.Option("--to", help="advisories: the vLLM to move to.")] = None,
-    framework: Annotated[str | None, typer.Option(help="advisories: only those of this framework.")] = None,
+    before: Annotated[
+        str | None, typer.Option("--from", metavar="VERSION", help="advisories: the vLLM that runs today.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option("--to", metavar="VERSION", help="advisories: the vLLM to move to.")
+    ] = None,
+    framework: Annotated[
+        str | None, typer.Option(metavar="NAME", help="advisories: only those of this framework.")
+    ] = None,
 ) -> int:
     """List what rlaudit knows, one line each.
 

@@ -30,12 +30,13 @@ class Required(StrEnum):
 Require = Annotated[
     Required | None,
     typer.Option(
-        help="match: exit with 3 unless every layer matches; by default a layer in which nothing was found passes."
+        metavar="match",
+        help="match: exit with 3 unless every layer matches; by default a layer in which nothing was found passes.",
     ),
 ]
 FailOnMismatch = Annotated[FailOn, typer.Option(help="error: exit with 1 if a layer mismatches; never: do not.")]
 FailForWhat = Annotated[FailFor, typer.Option("--fail-for", help=FAIL_FOR_HELP, show_default=False)]
-Outputs = Annotated[list[str] | None, typer.Option(help=HELP, autocompletion=one_of(formats))]
+Outputs = Annotated[list[str] | None, typer.Option(metavar="FORMAT[:PATH]", help=HELP, autocompletion=one_of(formats))]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 
 

@@ -40,9 +40,10 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
         return []
     unread: list[Block] = [Prose(_unread(inspected))] if any(file.wanted for file in inspected.unread) else []
     if not configs and not report["settings"]:
-        # One line is of every inspection: that the engine did not run.
-        why = "Why is listed below." if len(report["not_seen"]) > 1 else NAME_IT
-        return unread or [Prose([f"No rollout config was found ({counted(inspected.files_read, 'file')} read). {why}"])]
+        # The last line is of every inspection: that the engine did not run.
+        *reasons, _ = report["not_seen"] or [""]
+        why = reasons[0] if len(reasons) == 1 else "Why is listed below." if reasons else NAME_IT
+        return unread or [Prose([f"No rollout config was found ({counted(inspected.files_read, 'file')} read).", why])]
     open_defects = (finding for finding in findings if finding.rule == UNDECIDED)
     lines = list(dict.fromkeys(f"{finding.message} See: {finding.look}" for finding in open_defects))
     undecided: list[Block] = [Lines(lines, mark="")] if lines else []

@@ -42,8 +42,9 @@ def answer(report: "Report", findings: "Sequence[Finding]") -> list[Block]:
     if not configs and not report["settings"]:
         # The last line is of every inspection: that the engine did not run.
         *reasons, _ = report["not_seen"] or [""]
-        why = reasons[0] if len(reasons) == 1 else "Why is listed below." if reasons else NAME_IT
-        return unread or [Prose([f"No rollout config was found ({counted(inspected.files_read, 'file')} read).", why])]
+        more = ["More is listed below."] if len(reasons) > 1 else []
+        why = [*reasons[:1], *more] or [NAME_IT]
+        return unread or [Prose([f"No rollout config was found ({counted(inspected.files_read, 'file')} read).", *why])]
     open_defects = (finding for finding in findings if finding.rule == UNDECIDED)
     lines = list(dict.fromkeys(f"{finding.message} See: {finding.look}" for finding in open_defects))
     undecided: list[Block] = [Lines(lines, mark="")] if lines else []

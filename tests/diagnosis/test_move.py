@@ -7,6 +7,7 @@ import pytest
 
 from rlaudit.diagnosis.answer import answer
 from rlaudit.diagnosis.judgement import counted, exit_code_of
+from rlaudit.diagnosis.measured_move import at_temperature
 from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, changes_of
 from rlaudit.layers import Layer, Verdict, judged_as
 from rlaudit.severity import FailFor
@@ -93,6 +94,28 @@ def test_distances_within_the_noise_of_repeats_are_not_called_negligible():
     change, because = change_of_distance(k3_of(0.03, 1), k3_of(0.03, 2), unfelt=1e-8, noise=1.0)
     assert change is Change.SAME
     assert because.endswith("both within the noise of repeats")
+
+
+def test_raw_and_processed_logprobs_of_one_engine_are_as_far_from_the_trainer():
+    """Errors of logits, reported at T=1 and at T=0.6: a raw report only looks nearer."""
+    random, tokens = np.random.default_rng(1), 4000
+    logits_TV = random.normal(0.0, 3.0, (tokens, 50))
+    engine_TV = logits_TV + random.normal(0.0, 0.05, logits_TV.shape)
+
+    def pairs_at(temperature):
+        rollout_T, trainer_T = (
+            (rows_TV / temperature)[:, 0] - np.log(np.exp(rows_TV / temperature).sum(axis=1))
+            for rows_TV in (engine_TV, logits_TV)
+        )
+        return LogprobPairs(rollout_T, trainer_T, np.arange(tokens) // 40, np.arange(tokens // 40))
+
+    of_raw, of_processed = pairs_at(1.0), pairs_at(0.6)
+    raw, as_sampled, processed = (
+        measure(pairs, replicates=200)[METRIC].value
+        for pairs in (of_raw, at_temperature(of_raw, 1.0, 0.6), of_processed)
+    )
+    assert raw < 0.5 * processed
+    assert as_sampled == pytest.approx(processed, rel=0.25)
 
 
 def test_two_prompts_do_not_tell_which_engine_is_nearer():

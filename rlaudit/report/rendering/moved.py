@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 TITLE = "What the move changes"
 NOT_KNOWN = "-"
 # Of a side whose logprobs mean something else: its arm below has another k3.
-UNDER_ITS_MEANING = "k3 in this table leaves out what a wrong meaning adds; the figures below have it in"
+UNDER_ITS_MEANING = (
+    "k3 here leaves out what a wrong meaning adds, and is at the sampling temperature; "
+    "the figures below are as reported"
+)
 
 
 def moved(report: "Report") -> Section:

@@ -160,10 +160,11 @@ def _reference(measured: Mapping[str, MeasuredArm], settings: ObjectiveSettings,
     metric = all_metrics()[METRIC]
     return Reference(
         name=arm.title,
-        k3=measure(arm.residual, settings, [metric], seed=seed)[METRIC],
-        tally=tally(arm.residual, [metric], settings),
+        k3=measure(arm.distance, settings, [metric], seed=seed)[METRIC],
+        tally=tally(arm.distance, [metric], settings),
         semantic=arm.meaning.verdict,
-        serves=arm.semantically_clean,
+        # Logprobs that mean something else are still a distance, if it is known what they mean.
+        serves=arm.has_meaning,
         usual=_usual(arm),
     )
 
@@ -182,7 +183,7 @@ def _k2_to_explain_from(judged: tuple[MeasuredArm, Distance] | None, measured: M
     distance = judged[1]
     if distance.yardstick is not Yardstick.REFERENCE or distance.verdict is not Verdict.MISMATCH:
         return 0.0
-    return all_metrics()[PATH_METRIC].value(measured[REFERENCE].residual, distance.settings)
+    return all_metrics()[PATH_METRIC].value(measured[REFERENCE].distance, distance.settings)
 
 
 def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:

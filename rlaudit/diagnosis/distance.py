@@ -11,9 +11,10 @@ REFERENCE    The engine that runs today, judged on the same prompts: the candida
              reference's, plus what no range of the objective can feel (`non_inferiority.py`). A bfloat16 engine is
              about 1e-3 nats from a bfloat16 trainer on its own; that is no difference of the *migration*, so no worse
              than today is a match. What it clips is printed, and is layer 3's to judge: that layer is where today's
-             mismatch, which a migration did not make, counts. A reference serves under two conditions. Its own
-             logprobs have to mean what the trainer assumes; and one that is surely farther off than is usual for its
-             dtype vouches only for a candidate that is not: otherwise the verdict is open, and says so.
+             mismatch, which a migration did not make, counts. A reference serves under two conditions. What its
+             own logprobs mean has to be known: scored under that meaning, at the sampling temperature, raw logprobs are
+             a distance as well. And one that is surely farther off than is usual for its dtype vouches only for a
+             candidate that is not: otherwise the verdict is open, and says so.
 CONSEQUENCE  Without either, what the user's clip range feels: more than NOTICEABLE_CLIPPING of tokens or sequences
              pushed out of it by the mismatch alone is a mismatch, surely less is a match (`consequence.py`). Layer 3
              would count the same events; it is reached only where this passes. A mismatch here means: there is more
@@ -97,7 +98,7 @@ class Reference:
     tally: Tally
     # On what its logprobs mean.
     semantic: Verdict
-    # Whether that verdict is good enough to judge a candidate by it: a match, or no mismatch if its logs cannot match.
+    # Whether a candidate can be judged by it: scored under what its logprobs mean, or by logs without a mismatch.
     serves: bool
     # Of its dtype, if known.
     usual: UsualDistance | None = None

@@ -16,6 +16,7 @@ from rlaudit.layers import Verdict
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.words import UNEXPLAINED
 from rlaudit.statistics.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.statistics.measurement.measure import Measurement, measure
 from rlaudit.statistics.measurement.metric import ObjectiveSettings
@@ -55,6 +56,33 @@ class MeasuredArm:
     def semantically_clean(self) -> bool:
         """Whether the reported logprobs mean what the trainer assumes."""
         return self.meaning.verdict is Verdict.MATCH
+
+    @property
+    def has_meaning(self) -> bool:
+        """Whether it is known what the reported logprobs mean, so that what is left is a distance."""
+        verdict = self.meaning.verdict
+        return verdict.passes or (verdict is Verdict.MISMATCH and self.meaning.kind not in UNEXPLAINED)
+
+    @property
+    def distance(self) -> LogprobPairs:
+        """What is left under the meaning that fits, as it would be in logprobs at the sampler's temperature."""
+        return at_temperature(self.residual, self.meaning.theta_report.temperature, self.meaning.requested.temperature)
+
+
+def at_temperature(pairs: LogprobPairs, reported: float, sampled: float) -> LogprobPairs:
+    """Return pairs reported at one temperature with the differences that they would have at another.
+
+    An error of a logit is 1/T times as large in a logprob at T (to first order): raw logprobs at T = 0.6 look nearer to
+    their trainer than processed ones of the same engine.
+    """
+    log_ratio_T = (pairs.trainer_logprobs_T - pairs.rollout_logprobs_T) * (reported / sampled)
+    # The larger of the two stays: no logprob becomes positive.
+    larger_T = np.maximum(pairs.trainer_logprobs_T, pairs.rollout_logprobs_T)
+    return replace(
+        pairs,
+        rollout_logprobs_T=larger_T - np.maximum(log_ratio_T, 0.0),
+        trainer_logprobs_T=larger_T + np.minimum(log_ratio_T, 0.0),
+    )
 
 
 def measure_block(run: FinishedRun, block: BlockPlan) -> dict[str, MeasuredArm]:

@@ -1,9 +1,6 @@
 """The move of a block of arms: today's engine and the new one, each measured with its trainer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from rlaudit.diagnosis.answer import answered
 from rlaudit.diagnosis.consequence import MEAN_SQUARES, consequence, unfelt_k2
@@ -15,10 +12,8 @@ from rlaudit.diagnosis.semantic import judgement_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Judgement, Verdict
-from rlaudit.meaning.words import UNEXPLAINED
 from rlaudit.statistics.measurement.measure import all_metrics, measure, tally
 from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
-from rlaudit.tokens.pairs import LogprobPairs
 
 # What a distance is judged on.
 FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
@@ -38,11 +33,11 @@ def measured_move(
     if candidate is None:
         return None
     distance = (Change.UNKNOWN, "no meaning that was tried fits both sides")
-    if reference is not None and _has_meaning(reference) and _has_meaning(candidate):
+    if reference is not None and reference.has_meaning and candidate.has_meaning:
         metric = all_metrics()[METRIC]
         figures = measure(candidate.residual, settings, [all_metrics()[name] for name in FIGURES], seed=seed)
         least = unfelt_k2(figures, settings, int(candidate.residual.sequence_lengths_S.min()))
-        before, now = (tally(_distance(arm), [metric], settings) for arm in (reference, candidate))
+        before, now = (tally(arm.distance, [metric], settings) for arm in (reference, candidate))
         unfelt, noise = recipe.equivalence_margin or least, floor[PATH_METRIC].value
         distance = change_of_distance(before, now, unfelt, noise, seed)
     cured = [*filter(None, (block.parity_name,)), *(arm.name for arm in block.with_role(Role.FIRST))]
@@ -55,7 +50,7 @@ def measured_move(
 def _side(arm: MeasuredArm, settings: ObjectiveSettings, seed: int) -> Side:
     """Judge an arm by itself."""
     semantic = judgement_of(arm.meaning)
-    k3 = measure(_distance(arm), settings, [all_metrics()[METRIC]], seed=seed)[METRIC] if _has_meaning(arm) else None
+    k3 = measure(arm.distance, settings, [all_metrics()[METRIC]], seed=seed)[METRIC] if arm.has_meaning else None
     felt = consequence(arm.measurements, settings).verdict if semantic.verdict.passes else Verdict.NOT_TESTED
     return Side(
         vllm=arm.finished.arm.treatment.version,
@@ -68,31 +63,3 @@ def _side(arm: MeasuredArm, settings: ObjectiveSettings, seed: int) -> Side:
         arm=arm.name,
         unsettled=unsettled(semantic),
     )
-
-
-def _distance(arm: MeasuredArm) -> LogprobPairs:
-    """Return what is left under the meaning that fits, as it would be in logprobs at the sampler's temperature."""
-    meaning = arm.meaning
-    return at_temperature(arm.residual, meaning.theta_report.temperature, meaning.requested.temperature)
-
-
-def at_temperature(pairs: LogprobPairs, reported: float, sampled: float) -> LogprobPairs:
-    """Return pairs reported at one temperature with the differences that they would have at another.
-
-    An error of a logit is 1/T times as large in a logprob at T (to first order): raw logprobs at T = 0.6 look nearer to
-    their trainer than processed ones of the same engine.
-    """
-    log_ratio_T = (pairs.trainer_logprobs_T - pairs.rollout_logprobs_T) * (reported / sampled)
-    # The larger of the two stays: no logprob becomes positive.
-    larger_T = np.maximum(pairs.trainer_logprobs_T, pairs.rollout_logprobs_T)
-    return replace(
-        pairs,
-        rollout_logprobs_T=larger_T - np.maximum(log_ratio_T, 0.0),
-        trainer_logprobs_T=larger_T + np.minimum(log_ratio_T, 0.0),
-    )
-
-
-def _has_meaning(arm: MeasuredArm) -> bool:
-    """Return whether it is known what the arm's logprobs mean, so that what is left is a distance."""
-    verdict = arm.meaning.verdict
-    return verdict.passes or (verdict is Verdict.MISMATCH and arm.meaning.kind not in UNEXPLAINED)

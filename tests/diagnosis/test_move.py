@@ -7,7 +7,7 @@ import pytest
 
 from rlaudit.diagnosis.answer import answer
 from rlaudit.diagnosis.judgement import counted, exit_code_of
-from rlaudit.diagnosis.measured_move import at_temperature
+from rlaudit.diagnosis.measured import at_temperature
 from rlaudit.diagnosis.move import METRIC, Change, Move, Side, change_of_distance, changes_of
 from rlaudit.layers import Layer, Verdict, judged_as
 from rlaudit.severity import FailFor

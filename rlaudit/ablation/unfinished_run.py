@@ -32,21 +32,17 @@ def unfinished_document(folder: Path) -> "Report":
     done = [cell for cell in cells if cell["status"] is not None]
     arms = [arm for arm in _list(plan.get("arms")) if isinstance(arm, dict)]
     recipe = _dict(plan.get("recipe"))
-    because = f"the run has not finished: {len(done)} of {counted(max(len(cells), len(planned or ())), 'cell')} done"
-    because += f", {counted(len(arms), 'arm')} planned" if arms else ""
+    because = f"the run has not finished: {len(done)} of {counted(max(len(cells), len(planned or ())), 'step')} done"
     not_seen = [
         *([] if plan else ["plan.json is missing or broken: which arms were planned is not known"]),
-        *(
-            f"{arm.get('block')}: {arm.get('name')} (vLLM {arm.get('version')}): planned, nothing was concluded from it"
-            for arm in arms
-        ),
-        *(f"cell {cell['name']} ({cell['script']}): {cell['end']}" for cell in cells if cell["status"] != "ok"),
+        *([f"nothing is concluded yet from the arms {', '.join(map(_named, arms))}"] if arms else []),
+        *(f"step {cell['name']} ({cell['script']}): {cell['end']}" for cell in cells if cell["status"] != "ok"),
     ]
     before, after = (_version(recipe, side) for side in ("reference", "candidate"))
     provenance = _dict(plan.get("provenance"))
     command = provenance.get("command")
     step = GO_ON.format(command=command if isinstance(command, str) else NOT_KNOWN)
-    layers = [untested(layer, because, step) for layer in Layer]
+    layers = [untested(layer, because, step if layer is Layer.SEMANTIC else "") for layer in Layer]
     return {
         **new_report("ablate", 3, before=before, after=after, layers=layers, not_seen=not_seen),
         "description": str(recipe.get("description", "")),
@@ -64,6 +60,10 @@ def unfinished_document(folder: Path) -> "Report":
             provenance=provenance,
         ),
     }
+
+
+def _named(arm: Mapping[str, Any]) -> str:
+    return f"{arm.get('name')} (vLLM {arm.get('version')})"
 
 
 def _version(recipe: Mapping[str, Any], side: str) -> str | None:
@@ -89,7 +89,7 @@ def _cell(path: Path) -> dict[str, Any]:
 
 
 def _end(status: Any, message: Any) -> str:
-    return "did not end" if status is None else f"{status}{f': {message}' if message else ''}"
+    return "runs, or was ended; it is run again" if status is None else f"{status}{f': {message}' if message else ''}"
 
 
 def _read_json(path: Path) -> dict[str, Any]:

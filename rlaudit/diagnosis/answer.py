@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rlaudit.diagnosis.move import Change, Move, Side, changes_of, named_causes
-from rlaudit.layers import Judgement, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict
 
 MEANING = {
     Change.SAME: "The move keeps what the logprobs mean",
@@ -35,15 +35,14 @@ def answered(
 ) -> Move:
     """Return the move between two sides with its answer. distance: as in `changes_of`. layers: of the new engine."""
     move = Move(today=today, after=after, fixed=fixed, changes=changes_of(today, after, distance))
-    step = next((layer.next for layer in layers if not layer.verdict.passes), "")
-    return replace(move, answer=answer(move, step))
+    return replace(move, answer=answer(move, next((layer for layer in layers if not layer.verdict.passes), None)))
 
 
-def answer(move: Move, step: str) -> tuple[str, ...]:
-    """Return the sentences. step: what the first layer that does not pass says is to be done next; "" for none."""
+def answer(move: Move, first: Judgement | None) -> tuple[str, ...]:
+    """Return the sentences. first: the first layer of the new engine that does not pass, which says what is next."""
     lines = [*_changes(move)]
     today, meaning = move.today, move.changes[0].change
-    to_do = [f"To do: {step}."] if step and any(not verdict.passes for verdict in move.after.layers) else []
+    to_do = [*_to_do(first)]
     wrong: list[str] = []
     if today is not None and today.layers[0] is Verdict.MISMATCH and meaning is not Change.FIXED:
         already = " already" if meaning is Change.SAME else ""
@@ -56,6 +55,14 @@ def answer(move: Move, step: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _to_do(first: Judgement | None) -> Iterator[str]:
+    """Yield what is to be done. What the logprobs mean has been said; of a later layer the verdict is said first."""
+    if first is not None and first.next:
+        is_said = first.layer is Layer.SEMANTIC
+        verdict = "" if is_said else f"After the move the {first.layer} layer is {first.verdict.value}. "
+        yield f"{verdict}To do: {first.next}."
+
+
 def _changes(move: Move) -> Iterator[str]:
     """Yield what the move does to the meaning of logprobs, and to their distance from the trainer."""
     if move.today is None:
@@ -64,14 +71,14 @@ def _changes(move: Move) -> Iterator[str]:
     meaning, path, _ = move.changes
     before, now = move.today.layers[0], move.after.layers[0]
     # By how much ratios are off then; if nothing changes, the sentence about today says it.
-    off = _ratio(move.after) if now is Verdict.MISMATCH else ""
+    off = _ratio(move.after) if now is Verdict.MISMATCH else _ratio(move.today) if before is Verdict.MISMATCH else ""
     meant = MEANING[meaning.change].format(because=f"{meaning.because}{off}")
     if before is now is Verdict.MISMATCH and meaning.change is Change.FIXED:
         meant = MEANING[Change.CHANGED].format(because=f"{meaning.because}{off}")
     elif now is Verdict.MISMATCH and meaning.change in NAMED:
         meant = NAMED[meaning.change].format(causes=f"{named_causes(move.after)}{off}", why=_why(move.today))
     if path.change in DISTANCE and meaning.change is not Change.UNKNOWN:
-        joined = ". That aside, " if Verdict.MISMATCH in (before, now) else ", and "
+        joined = ", and " if meaning.change is Change.SAME else ". Apart from that, "
         yield f"{meant}{joined}{DISTANCE[path.change]} ({path.because})."
         return
     yield f"{meant}."

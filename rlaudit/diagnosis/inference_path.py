@@ -81,7 +81,7 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "in no arm do the logprobs mean what the trainer assumes, and a distance says something only if they do",
+            "in no arm do the logprobs mean what the trainer assumes; above, both engines are compared under what theirs mean",
             following=LAYER_1_FIRST,
         )
     arm, distance = judged
@@ -483,19 +483,16 @@ def _because_margin(distance: Distance) -> str:
 def _because_reference(distance: Distance) -> str:
     against = distance.against
     assert against is not None
-    used = figure(against.used, against.low, against.high)
+    used = f"k3 is {figure(against.used, against.low, against.high)} times the most that today's engine lets pass"
     if distance.withheld:
-        return (
-            f"k3 is {used} times the limit, which the reference sets; the reference itself is farther off than usual "
-            "for its dtype, and may have the same fault"
-        )
+        return f"{used}; that engine itself is farther off than usual for its dtype, and may have the same fault"
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH
         clipped = "; layer 3 judges what that clips" if felt else ""
-        return f"k3 is {used} times the limit, which the reference sets{clipped}"
+        return f"{used}{clipped}"
     if distance.verdict is Verdict.MISMATCH:
-        return f"k3 is {used} times the limit, which the reference sets"
-    return f"k3 is {used} times the limit, which the reference sets: not decided{_why(against.reason)}"
+        return used
+    return f"{used}: not decided{_why(against.reason)}"
 
 
 def _because_consequence(distance: Distance) -> str:

@@ -25,7 +25,7 @@ STATE = "state your clip range (--ppo-epsilon LOW HIGH or --gspo-epsilon LOW HIG
 # By the names that the figures of a report have.
 SHOWN = {
     "ppo_clip_fraction": "PPO clipped", "gspo_clip_fraction": "GSPO clipped", "ess_token": "ess of tokens",
-    "ess_sequence": "ess of sequences", "tail_fraction_2": "ratios beyond 2",
+    "ess_sequence": "ess of sequences", "tail_fraction_2": "ratios beyond twofold",
 }  # fmt: skip
 
 

@@ -73,6 +73,11 @@ class Remedy:
         return f"{self.limit}: {self.words}"
 
     @property
+    def tried(self) -> str:
+        """What to do, if it was done here and helped."""
+        return f"set {self.words} (tried here: it takes the mismatch away)" if self.possible else self.step
+
+    @property
     def limit(self) -> str:
         """Since when it is possible, if the release does not take it."""
         return f"not possible before vLLM {self.since}" if self.since else f"not possible with vLLM {self.version}"

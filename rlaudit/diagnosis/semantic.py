@@ -138,8 +138,9 @@ def say_meaning_of_arms(
         ]
         absent = [arm.arm for arm in arms.values() if arm.status == "unsupported"]
         remedies = [remedy(arm.factor, arm.level) for arm in cures or absent if arm.factor and arm.level]
+        steps = [cure.tried if cures else cure.step for cure in remedies]
         step = (
-            "; or ".join(dict.fromkeys(remedy.step for remedy in remedies))
+            "; or ".join(dict.fromkeys(steps))
             or next((_step(name, meaning.requested) for name in _names(meaning) if name in all_causes()), "")
             or "no factor of this recipe fixes it alone: compare sampling parameters and the trainer's temperature"
         )

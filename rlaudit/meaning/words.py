@@ -189,8 +189,8 @@ def _trainer(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     tokens = "tokens are sampled and reported" if figures.sample_differs else "tokens are reported"
     unsure = "" if figures.sample_differs else " (the tokens alone do not show which of the two they follow)"
     return Conclusion(
-        f"the trainer recomputes wrongly: {tokens} at {theta.describe()}, the trainer uses {train.describe()}",
-        f"the trainer differs in {what}{unsure}; {_figures_line(meaning, figures)}",
+        f"the trainer differs in {what}: {tokens} at {theta.describe()}, it uses {train.describe()}",
+        f"{_figures_line(meaning, figures)}{unsure}",
         f"the misfit does not halve once the trainer applies {theta.name} to its logits",
     )
 
@@ -239,7 +239,7 @@ def _figures_line(meaning: Meaning, figures: ScoredFigures) -> str:
     fit = figures.report
     return (
         f"the reported logprobs follow {_fits(meaning.theta_report, fit.loss)}, not the trainer's "
-        f"{_fits(meaning.theta_train, fit.trainer_loss)}; {_test_line(figures.tests[0])}; "
+        f"{_fits(meaning.theta_train, fit.trainer_loss)}, where 0 fits exactly; {_test_line(figures.tests[0])}; "
         f"{_size_of(figures.tokens, figures.sequences)}"
     )
 

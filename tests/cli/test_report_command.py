@@ -56,7 +56,7 @@ def test_an_unfinished_run_says_what_is_missing_and_ends_with_3(
     assert "vLLM 0.8.5 -> 0.18.1  Does it match?" in said.out
     assert said.out.count("NOT TESTED") == 3
     assert "b: parity (vLLM 0.18.1): planned" in said.out
-    assert "cell 0b (generate): did not end" in said.out
+    assert "step 0b (generate): runs, or was ended; it is run again" in said.out
     assert "cell 0a" not in said.out
 
 

@@ -34,14 +34,17 @@ def action_lines(findings: "Iterable[Finding]") -> list[str]:
     for finding in findings:
         if finding.action is not None:
             settled.setdefault((finding.action.kind, *_label_and_object(finding, finding.action)), []).append(finding)
-    together: dict[tuple[ActionKind, str, str, str], list[str]] = {}
+    together: dict[tuple[bool, ActionKind, str, str, str], list[str]] = {}
     for (kind, label, of), settled_by_it in settled.items():
         if any(finding.severity != Severity.NOTE for finding in settled_by_it):
-            key = (kind, label, "" if kind in _JOINED else of, _rules_line(settled_by_it))
+            so_today = all(finding.so_today is True for finding in settled_by_it)
+            rules = f"{_rules_line(settled_by_it)}{SO_TODAY if so_today else ''}"
+            key = (so_today, kind, label, "" if kind in _JOINED else of, rules)
             together.setdefault(key, []).append(of or _fixed(settled_by_it))
-    ordered = sorted(together.items(), key=lambda entry: _ORDER.index(entry[0][0]))
+    # What the move brings comes first.
+    ordered = sorted(together.items(), key=lambda entry: (entry[0][0], _ORDER.index(entry[0][1])))
     return [
-        f"{label.format(of=_JOINED.get(kind, '').join(of))} (for {rules})" for (kind, label, _, rules), of in ordered
+        f"{label.format(of=_JOINED.get(kind, '').join(of))} (for {rules})" for (_, kind, label, _, rules), of in ordered
     ]
 
 
@@ -78,13 +81,12 @@ def _to_set(finding: "Finding") -> Iterator[str]:
         elif name.isupper():
             yield f"{name}={value} in the environment"
         else:
-            yield f"{name}={value} for vLLM's engine, where --fix cannot write it"
+            yield f"{name}={value} among vLLM's engine arguments, by hand"
 
 
 def _rules_line(findings: "Sequence[Finding]") -> str:
-    """Return `removed-flag (3), async-scheduling-on and 2 notes`, and whether all of them are so today already."""
+    """Return `removed-flag (3), async-scheduling-on and 2 notes`."""
     rules = Counter(finding.rule for finding in findings if finding.severity != Severity.NOTE)
     named = ", ".join(f"{rule} ({number})" if number > 1 else rule for rule, number in rules.items())
     notes = len(findings) - rules.total()
-    also = f" and {notes} note{'' if notes == 1 else 's'}" if notes else ""
-    return f"{named}{also}{SO_TODAY if all(finding.so_today is True for finding in findings) else ''}"
+    return f"{named} and {notes} note{'' if notes == 1 else 's'}" if notes else named

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding, Gone, Inspected
     from rlaudit.report.report import Report
 
-READ = "read from files and from what each release decides; nothing was measured"
+READ = "read from files and from the defaults of each release; nothing was measured"
 NAME_IT = (
     "Name the launcher or YAML of your training: rlaudit inspect FILE --from A --to B. "
     "`rlaudit list frameworks` says what is read."
@@ -126,7 +126,7 @@ def _layers(
 
 def _changed(gone: int, new: int) -> str:
     numbers = ", ".join(f"{number} {what}" for number, what in ((gone, "gone"), (new, "new")) if number)
-    return f"changed: {numbers}" if numbers else "no change found"
+    return f"changed: {numbers} findings" if numbers else "no change found"
 
 
 def _found(severities: Sequence[Severity]) -> str:

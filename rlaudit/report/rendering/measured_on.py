@@ -30,7 +30,7 @@ def _parts(report: "Report", provenance: Mapping[str, Any]) -> Iterator[str]:
     if candidate is not None:
         prompts = provenance.get("prompts") or {}
         measurement = candidate.measurements["k3"]
-        yield f"{prompts.get('name', 'prompts')}: {measurement.sequences} sequences, {measurement.tokens} tokens"
+        yield f"prompts {prompts.get('name', 'given')}, {measurement.sequences} sequences, {measurement.tokens} tokens"
         yield ", ".join(_sampling(candidate.sampling))
     if "date" in provenance:
         yield str(provenance["date"])

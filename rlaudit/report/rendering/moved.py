@@ -29,6 +29,12 @@ def moved(report: "Report") -> Section:
         means_another = any(side and side.layers[0] is Verdict.MISMATCH for side in (move.today, move.after))
         compared = move.changes[1].change is not Change.UNKNOWN
         notes = [UNDER_ITS_MEANING] if means_another and compared else []
+        open_sides = {"today": move.today, "after": move.after}
+        notes += [
+            f"{name} is inconclusive by itself: {side.unsettled}"
+            for name, side in open_sides.items()
+            if side is not None and side.unsettled and side.layers[0] is Verdict.INCONCLUSIVE
+        ]
         arms = {"today": move.today, "after": move.after, "with the fix": move.fixed}
         named = [f"{title} is {side.arm}" for title, side in arms.items() if side is not None and side.arm]
         notes += [f"names further down: {', '.join(named)}"] if named else []
@@ -56,5 +62,5 @@ def _titled(name: str, side: "Side | None") -> str:
 def _cells(side: "Side") -> Iterator[str]:
     semantic, _, objective = side.layers
     yield (", ".join(side.causes) or "unexplained") if semantic is Verdict.MISMATCH else str(semantic)
-    yield NOT_KNOWN if side.k3 is None else f"k3 {number(side.k3.value)}"
+    yield NOT_KNOWN if side.k3 is None else f"k3 {number(side.k3.value)} nats"
     yield NOT_KNOWN if objective is Verdict.NOT_TESTED else str(objective)

@@ -81,7 +81,7 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "in no arm do the logprobs mean what the trainer assumes; above, both engines are compared under what theirs mean",
+            "no arm's logprobs mean what the trainer assumes; the move compares both engines under what theirs mean",
             following=LAYER_1_FIRST,
         )
     arm, distance = judged

@@ -14,6 +14,7 @@ What each may have besides stands with its function.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -93,8 +94,8 @@ def _base(source: Source, override: Overridden, kind: str) -> Composed | None:
 def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield commands that start one of some programs, with their options, over those of the file that `--config` names.
 
-    A program is the end of a word, or two words: `swift rlhf`. As a mapping in place of a list, each has the word that
-    conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an option are one text. Variables
+    A program is the end of a word, or two words: `swift rlhf`; a `*` in it is any text. As a mapping in place of a list,
+    each has the word that conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an option are one text. Variables
     are also those of a launcher in front of the program: `--env NAME=value`. What is not written is open if a word that
     is no option may hold some: a file, or a variable (`$OPTIONS`).
     """
@@ -105,7 +106,7 @@ def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     listed = entry["programs"]
     programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
     # With the blank in front of the second word, `${rollout.model}` in YAML is no script.
-    marks = (f"{' ' if ' ' in name else ''}{name.rpartition(' ')[2]}" for name in programs)
+    marks = (f"{' ' if ' ' in name else ''}{name.rpartition(' ')[2]}".rpartition("*")[2] for name in programs)
     for command in command_lines(source, *marks):
         for at in range(len(command.words)):
             name = next((program for program in programs if _starts(program, command.words[: at + 1])), None)
@@ -129,9 +130,9 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
     """Return whether words end with a program."""
     word, before = words[-1].value, words[-2].value if len(words) > 1 else None
     first, blank, last = program.rpartition(" ")
-    if not blank:
-        return isinstance(word, str) and word.endswith(program)
-    return word == last and isinstance(before, str) and PurePath(before).name == first
+    if not isinstance(word, str) or not fnmatchcase(word, last if blank else f"*{program}"):
+        return False
+    return not blank or (isinstance(before, str) and PurePath(before).name == first)
 
 
 def _with_interval(flag: "Flag") -> "Flag":

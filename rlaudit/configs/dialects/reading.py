@@ -52,7 +52,7 @@ class Reading:
         self._counts: ReleaseHere | None = None
         # What decides in the framework's place, if the program has a trainer that is not the framework's.
         self.trainer = ""
-        kinds = spec.declared.get("kinds", {}) if not tree.call else {}
+        kinds = spec.declared.get("kinds", {})
         self.tree = tree
         self.tree = replace(
             tree, call=next((kind for kind, text in kinds.items() if self.holds(text) is True), tree.call)

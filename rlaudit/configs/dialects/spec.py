@@ -10,7 +10,7 @@
     package: {folder: skyrl, names: [skyrl], repositories: [NovaSky-AI/SkyRL]}
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
-    kinds: {rloo: normalize_advantages is set}     # `call` for a config whose program or class tells none
+    kinds: {rloo: normalize_advantages is set}     # `call`, in place of the program's or the class's word
     rollouts if: use_vllm                          # else the config is none
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                 # what tells the release (`span.py`)

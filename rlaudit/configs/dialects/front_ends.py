@@ -94,10 +94,10 @@ def _base(source: Source, override: Overridden, kind: str) -> Composed | None:
 def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield commands that start one of some programs, with their options, over those of the file that `--config` names.
 
-    A program is the end of a word, or two words: `swift rlhf`; a `*` in it is any text. As a mapping in place of a list,
-    each has the word that conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an option are one text. Variables
-    are also those of a launcher in front of the program: `--env NAME=value`. What is not written is open if a word that
-    is no option may hold some: a file, or a variable (`$OPTIONS`).
+    A program is the end of a word, or two words: `swift rlhf`; a `*` in it is any text. As a mapping in place of a
+    list, each has the word that conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an
+    option are one text. Variables are also those of a launcher in front of the program: `--env NAME=value`. What is not
+    written is open if a word that is no option may hold some: a file, or a variable (`$OPTIONS`).
     """
     from rlaudit.configs.arguments import by_name
     from rlaudit.configs.command_lines import command_lines

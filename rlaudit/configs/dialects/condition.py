@@ -11,11 +11,11 @@ They are three-valued. A side that is not known makes the whole unknown, unless 
 
 A reference is a path of the config (`@key` below the layout's root, `a.b` below the file's, `/vllm` if the key has the
 name of one of these words), a setting found so far (`$engine.dtype`, `$sampling.temperature`, `$trainer.dtype`),
-`release`, `framework` (its own release if `release` is another one's), `vllm`, `layout`, `call`, `command` (whether it
-is one), `missing` (whether an inherited file is not beside the config; `missing_base`: one that is no group of
-Hydra's), `code:FILE` (whether the copy of the framework around the config has the file; null without a copy), or the
-name of one of the dialect's own conditions. A word is read as YAML reads it; one that begins with `@`, `$` or `/` is a
-reference. `vllm` also compares to a milestone of vllm/milestones.py by its name: `vllm >= PAUSE_TAKES_A_MODE`.
+`release`, `framework` (its own release if `release` is another one's), `vllm`, `layout`, `call`, `command` and
+`program` (whether it is one), `missing` (whether an inherited file is not beside the config), `code:FILE` (whether the
+copy of the framework around the config has the file; null without a copy), or the name of one of the dialect's own
+conditions. A word is read as YAML reads it; one that begins with `@`, `$` or `/` is a reference. `vllm` also compares
+to a milestone of vllm/milestones.py by its name: `vllm >= PAUSE_TAKES_A_MODE`.
 """
 
 import operator

@@ -27,7 +27,6 @@ _FACTS: Mapping[str, Callable[[Tree], Any]] = {
     "layout": lambda tree: tree.layout and tree.layout.name,
     "call": lambda tree: tree.call,
     "missing": lambda tree: bool(tree.missing),
-    "missing_base": lambda tree: any("/" not in file or file.startswith(("..", "/")) for file in tree.missing),
     "command": lambda tree: tree.command is not None,
     "program": lambda tree: tree.python_call is not None,
 }

@@ -45,6 +45,7 @@ from typing import Any
 
 import yaml
 
+from rlaudit.configs.dialects.clause import clauses
 from rlaudit.configs.dialects.framework_code import At, filled
 from rlaudit.configs.dialects.tree import Layout
 from rlaudit.errors import UsageError
@@ -112,6 +113,14 @@ class Spec:
         """Return the keys of a mapping that the dialect reads."""
         prefix = path if path in {"", "@"} else f"{path}."
         return {key.removeprefix(prefix).partition(".")[0] for key in self.keys if key.startswith(prefix)}
+
+    @cached_property
+    def arguments(self) -> Mapping[str, str]:
+        """The arguments of vLLM by the keys under which they are written."""
+        return {
+            path.strip(): name for name, entry in self.declared.get("engine", {}).items() if name != "*"
+            for clause in clauses(entry) for path in clause.get("key", "").split("|")
+        }  # fmt: skip
 
     @cached_property
     def words(self) -> frozenset[str]:

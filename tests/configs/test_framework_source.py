@@ -82,7 +82,7 @@ def verl(root: Path) -> Path:
         root,
         {
             "verl/version/version": "0.8.0",
-            "verl/workers/rollout/vllm_rollout/vllm_async_server.py": "args = {'max_num_seqs': self.config.max_num_seqs}",
+            "verl/workers/rollout/vllm_rollout/vllm_async_server.py": "{'max_num_seqs': config.max_num_seqs}",
             "verl/trainer/main_ppo.py": MAIN,
             "verl/trainer/config/ppo_trainer.yaml": PPO,
             "verl/trainer/config/backend/fsdp.yaml": "{}\n",

@@ -2,7 +2,7 @@
 
     files:
       yaml: {defaults: hydra}                      # or `paths`, files named relative to this one; or `none`
-      overrides: {prefix: generator., base: program}     # Hydra's, over the program's config, or that of --config
+      overrides: {prefix: generator., base: true}     # Hydra's, over the config of --config, or the program's
       flags: {programs: [openrlhf.cli.train_ppo_ray]}       # `--option value`
       calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right;
                                                    # what may be among its `**more` is not known, and no default
@@ -38,6 +38,7 @@ Entry = Mapping[str, Any]
 # What a user adds to the command.
 _ADDED = re.compile(r"\$\{?[@*]")
 _NUMBER = re.compile(r"-?[\d.]+")
+_OWN_CONFIG = "the framework's own default config (--framework-source DIR names its folder)"
 _FILES = (".yaml", ".yml", ".json")
 
 
@@ -73,22 +74,14 @@ def _overrides(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     if written is not None and any(layout.root and layout.written(written) is not None for layout in spec.layouts):
         return
     for override in overridden(source, entry["prefix"]):
-        base = _base(source, override, entry.get("base", "none"))
-        if base is None:
-            missing = (
-                ("the framework's own default config (--framework-source DIR names its folder)",)
-                if entry.get("base", "none") != "none"
-                else ()
-            )
-            yield Tree(override.root, override.root, override.command, missing=missing)
-        else:
-            yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing)
+        base = _base(source, override) if entry.get("base") else Composed(override.root)
+        yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing)
 
 
-def _base(source: Source, override: Overridden, kind: str) -> Composed | None:
-    if kind == "program":
-        return started_from(source, override)
-    return overriding(source, override) if kind == "config" else None
+def _base(source: Source, override: Overridden) -> Composed:
+    """Return a command on top of the config that it starts from: the file that it names, else the program's own."""
+    composed = overriding(source, override) or started_from(source, override)
+    return composed or Composed(override.root, missing=(_OWN_CONFIG,))
 
 
 def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:

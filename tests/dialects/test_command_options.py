@@ -80,12 +80,6 @@ def test_every_word_of_an_interval_is_one_text(tmp_path: Path, ends: str) -> Non
     assert str(config.options["band"].value) == ends and config.engine["tensor_parallel_size"].value == 2
 
 
-def test_a_launchers_variables_are_the_programs_own(tmp_path: Path) -> None:
-    command = "export VLLM_A=1 VLLM_B=1\npython launch.py --env VLLM_A=2 --env X=1 VLLM_C=a=b -- python toy.py --size 2"
-    environment = read(tmp_path, command).environment
-    assert {name: one.value for name, one in environment.items()} == {"VLLM_A": "2", "VLLM_B": "1", "VLLM_C": "a=b"}
-
-
 @pytest.mark.parametrize("unread", ["$ALL", "run.yaml", '"$A" --size 2'])
 def test_without_what_other_words_hold_a_default_is_open(tmp_path: Path, unread: str) -> None:
     engine = read(tmp_path, f"python toy.py {unread}").engine
@@ -95,15 +89,6 @@ def test_without_what_other_words_hold_a_default_is_open(tmp_path: Path, unread:
 @pytest.mark.parametrize("added", ['"$@"', "${@:2}", "train"])
 def test_what_a_user_adds_leaves_the_defaults(tmp_path: Path, added: str) -> None:
     assert read(tmp_path, f"python toy.py {added}").engine["enable_prefix_caching"].value is True
-
-
-def test_a_config_file_stands_behind_the_options_and_one_that_is_not_there_is_named(tmp_path: Path) -> None:
-    behind = {"base.yaml": "size: 8\ncaching: false\n"}
-    config = read(tmp_path, "python toy.py --config base.yaml --size 2", behind)
-    assert (config.engine["tensor_parallel_size"].value, config.engine["enable_prefix_caching"].value) == (2, False)
-    assert [Path(part).name for part in config.parts] == ["base.yaml"]
-    gone = read(tmp_path, "python toy.py --config gone.yaml")
-    assert any("gone.yaml" in said for said in gone.not_seen)
 
 
 def test_an_option_that_no_entry_names_is_said(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from rlaudit.unknown import Unknown
 
 Truth = bool | Unknown
 _TOKEN = re.compile(r"\s*(==|!=|>=|<=|[()<>,]|\"[^\"]*\"|[^\s()=!<>,]+)")
-_OPERATORS: Mapping[str, Callable[[Version, Version], bool]] = {
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge, "<": operator.lt, ">": operator.gt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 _SIGNS = set(_OPERATORS)
@@ -79,20 +79,14 @@ def is_on(value: Any) -> Truth:
 
 
 def compared(value: Any, sign: str, other: Any) -> Truth:
-    """Return how two values compare."""
+    """Return how two values or releases compare."""
     for side in (value, other):
         if isinstance(side, Unknown):
             return side
     if sign in {"==", "!="}:
         return (value == other and isinstance(value, bool) == isinstance(other, bool)) is (sign == "==")
-    if not isinstance(value, int | float) or not isinstance(other, int | float):
-        return False
-    return {">": value > other, "<": value < other, ">=": value >= other, "<=": value <= other}[sign]
-
-
-def compared_releases(release: Version, sign: str, other: Version) -> bool:
-    """Return how two releases compare."""
-    return _OPERATORS[sign](release, other)
+    are_ordered = any(isinstance(value, kind) and isinstance(other, kind) for kind in (int | float, Version))
+    return are_ordered and _OPERATORS[sign](value, other)
 
 
 @lru_cache(maxsize=2048)

@@ -8,7 +8,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialects.clause import Clause, Outcome
-from rlaudit.configs.dialects.condition import Truth, compared, compared_releases, condition
+from rlaudit.configs.dialects.condition import Truth, compared, condition
 from rlaudit.configs.dialects.framework_code import FrameworkCode, filled
 from rlaudit.configs.dialects.span import OLDEST, Span, carried, span_of
 from rlaudit.configs.dialects.spec import Spec, package_of
@@ -170,10 +170,10 @@ class Reading:
             if self.framework is None:
                 reason = f"nothing pins the release of {self.spec.title}"
                 return Unknown(reason, hangs_on=self._which(self.spec.title))
-            return compared_releases(self.framework.version, sign, _release(str(other)))
+            return compared(self.framework.version, sign, _release(str(other)))
         if reference == "vllm":
             version = getattr(milestones, str(other), None) or _release(str(other))
-            return compared_releases(self.vllm, sign, version)
+            return compared(self.vllm, sign, version)
         return compared(self.value(reference), sign, other)
 
     def holds(self, text: str | None) -> Truth:

@@ -9,7 +9,7 @@ from rlaudit.cli.app import run
 from rlaudit.configs.dialects.declared import named_dialect
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.spelling import apply
-from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.unknown import Unknown
 
 DIALECT = """\

@@ -123,12 +123,15 @@ def test_an_interpolation_of_yaml_that_holds_the_second_word_of_a_program_is_no_
 @pytest.mark.parametrize(
     ("command", "call"),
     [("toy rlhf --size 1", "trainer"), ("/opt/bin/toy serve --size 1", "server"),
-     ("python -m cli.rlhf --size 1", "module"), ("fast rlhf --size 1", None), ("toy sft rlhf --size 1", None)],
+     ("python -m cli.rlhf --size 1", "module"), ("fast rlhf --size 1", None), ("toy sft rlhf --size 1", None),
+     ("python src/my_rlhf_run.py --size 1", "script"), ("python src/my_sft_rlhf.sh --size 1", None)],
 )  # fmt: skip
-def test_a_program_may_be_two_words_of_a_command(tmp_path: Path, command: str, call: str | None) -> None:
-    programs = "{toy rlhf: trainer, toy serve: server, cli.rlhf: module}"
+def test_a_program_may_be_two_words_of_a_command_or_have_any_text_for_a_star(
+    tmp_path: Path, command: str, call: str | None
+) -> None:
+    programs = "{toy rlhf: trainer, toy serve: server, cli.rlhf: module, '*rlhf*.py': script}"
     said = TOY.replace("[toy.py]\nl", f"{programs}\nl").replace("[toy.py]", "[rlhf, serve]")
-    said += "not seen: [{if: 'call in (trainer, server, module)', say: x}]\n"
+    said += "not seen: [{if: 'call in (trainer, server, module, script)', say: x}]\n"
     (tmp_path / "toy.yaml").write_text(said)
     configs = dialect_at(tmp_path / "toy.yaml").read(Source("run.sh", command + "\n"), Version("0.18.1"))
     assert [config.not_seen for config in configs] == ([] if call is None else [("x",)])

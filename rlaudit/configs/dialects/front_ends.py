@@ -87,8 +87,8 @@ def _base(source: Source, override: Overridden) -> Composed:
 def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield commands that start one of some programs, with their options, over those of the file that `--config` names.
 
-    A program is the end of a word, or two words: `swift rlhf`; a `*` in it is any text. As a mapping in place of a
-    list, each has the word that conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an
+    A program is the end of a word, a pattern of one (`*grpo*.py`), or two words: `swift rlhf`. As a mapping in place of
+    a list, each has the word that conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an
     option are one text. Variables are also those of a launcher in front of the program: `--env NAME=value`. What is not
     written is open if a word that is no option may hold some: a file, or a variable (`$OPTIONS`).
     """
@@ -123,7 +123,7 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
     """Return whether words end with a program."""
     word, before = words[-1].value, words[-2].value if len(words) > 1 else None
     first, blank, last = program.rpartition(" ")
-    if not isinstance(word, str) or not fnmatchcase(word, last if blank else f"*{program}"):
+    if not isinstance(word, str) or not fnmatchcase(word, last if blank or "*" in last else f"*{last}"):
         return False
     return not blank or (isinstance(before, str) and PurePath(before).name == first)
 

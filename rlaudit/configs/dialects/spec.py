@@ -199,9 +199,9 @@ def head_of(path: Path) -> Head:
     marks = head.get("marks")
     if not isinstance(marks, list) or not marks or not isinstance(head.get("title"), str):
         raise UsageError(f"{path}:1: a dialect begins with its marks and its title", "see `rlaudit explain dialects`")
-    specific = head.get("specific", 20 if "extends" in head else 10)
+    specific = 20 if "extends" in head else 10
     groups = tuple((mark,) if isinstance(mark, str) else tuple(mark) for mark in marks)
-    return Head(head["title"], str(head.get("about", "")), groups, tuple(head.get("mentioned as", ())), int(specific))
+    return Head(head["title"], str(head.get("about", "")), groups, tuple(head.get("mentioned as", ())), specific)
 
 
 @lru_cache(maxsize=64)

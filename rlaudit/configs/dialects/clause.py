@@ -23,7 +23,7 @@ A text that begins with `{` is the mapping that it spells, and a variable of the
 
 `"*"` takes a mapping whose keys are vLLM's own names; of several the first whose condition holds:
 
-    {key: "@engine_init_kwargs", unknown key: WHAT HAPPENS}
+    {key: "@engine_init_kwargs", unknown key: WHAT HAPPENS, front end: [chat_template]}    keys of the HTTP endpoint
     {key: "@engine_kwargs.vllm", null: nothing, flags: {if: server, otherwise: TypeError}}   spelt as flags, no_x: true,
         of which a key without a value is given
 

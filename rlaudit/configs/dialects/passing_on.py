@@ -33,7 +33,7 @@ def pass_on(reading: Reading, kind: str, entry: Clause | list[Clause]) -> None:
             _flag(reading, key, node, clause["flags"])
         elif kind == "sampling" or key in catalogue.engine or "unknown key" not in clause:
             settings.by_file(key, node, note=clause.get("because", ""))
-        elif key in catalogue.frontend:
+        elif "front end" in clause and (key in catalogue.frontend or key in clause["front end"]):
             where = reading.from_the_root(clause["key"])
             reading.draft.not_seen.append(f"{where}.{key}: of the HTTP endpoint, no argument of the engine")
         else:

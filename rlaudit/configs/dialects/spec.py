@@ -116,10 +116,10 @@ class Spec:
 
     @cached_property
     def arguments(self) -> Mapping[str, str]:
-        """The arguments of vLLM by the keys under which they are written."""
+        """The arguments of vLLM by the keys whose values they are."""
         return {
             path.strip(): name for name, entry in self.declared.get("engine", {}).items() if name != "*"
-            for clause in clauses(entry) for path in clause.get("key", "").split("|")
+            for clause in clauses(entry) if "sum" not in clause for path in clause.get("key", "").split("|")
         }  # fmt: skip
 
     @cached_property

@@ -48,15 +48,15 @@ def inherited(source: Source) -> Composed | None:
     return Composed(tree, tuple(dict.fromkeys(family.parts)), tuple(dict.fromkeys(family.missing)))
 
 
-def overriding(source: Source, overridden: Overridden) -> Composed:
-    """Return the overrides of a command on top of the file of its `--config` or `config=`, if it is found."""
+def overriding(source: Source, overridden: Overridden) -> Composed | None:
+    """Return the overrides of a command on top of the file of its `--config` or `config=`; None if it names none."""
     from rlaudit.configs.syntax.flags import flags
 
     paths = [flag.value for flag in flags(overridden.command.words) if flag.name == "config" and flag.value is not None]
     named = paths[-1] if paths else overridden.root.get("config")
     name = named.value if named is not None else None
     if not isinstance(name, str):
-        return Composed(overridden.root, missing=("the config that the command starts from",))
+        return None
     beside = source.named_file(named) or source.above(name)
     base = inherited(beside) if beside is not None else None
     if beside is None or base is None:

@@ -13,7 +13,7 @@ from rlaudit.errors import UsageError
 from rlaudit.settings.rollout_config import Origin, RolloutConfig
 from rlaudit.unknown import Unknown
 
-OPEN_INSTRUCT, PIPELINERL, TRL, VERL = (declared()[name] for name in ("open_instruct", "pipelinerl", "trl", "verl"))
+OPEN_INSTRUCT, TRL, VERL = (declared()[name] for name in ("open_instruct", "trl", "verl"))
 
 NOW = Version("0.18.1")
 COLOCATED = "use_vllm: true\nvllm_mode: colocate\ntemperature: 0.7\nnum_generations: 8\n"
@@ -46,30 +46,6 @@ class GRPOConfig:
     vllm_importance_sampling_correction: bool = field(default=False)
     temperature: float = 1.25
 """
-VERL_SERVER = """
-class Server:
-    async def launch_server(self):
-        args = {
-            "dtype": self.config.dtype,
-            "max_num_seqs": self.config.max_num_seqs,
-            "enable_prefix_caching": self.config.enable_prefix_caching,
-            "enable_chunked_prefill": self.config.enable_chunked_prefill,
-            "gpu_memory_utilization": self.config.gpu_memory_utilization,
-            "enable_sleep_mode": True,
-            **engine_kwargs,
-        }
-        return ["serve"] + build_cli_args_from_config(args)
-"""
-SERIALIZER = """
-def build_cli_args_from_config(config):
-    for k, v in config.items():
-        if isinstance(v, bool):
-            if v:
-                cli_args.append(f"--{k}")
-            {text}
-        elif isinstance(v, list):
-            cli_args.extend(v)
-"""
 MAIN = """
 import hydra
 
@@ -100,15 +76,13 @@ def trl(root: Path, more: str = "", version: str = "0.23.0") -> Path:
     )
 
 
-def verl(root: Path, text: str = "") -> Path:
+def verl(root: Path) -> Path:
     """A checkout that looks like verl's."""
-    home = "verl/workers/rollout/vllm_rollout"
     return put(
         root,
         {
             "verl/version/version": "0.8.0",
-            f"{home}/vllm_async_server.py": VERL_SERVER,
-            f"{home}/utils.py": SERIALIZER.replace("{text}", text),
+            "verl/workers/rollout/vllm_rollout/vllm_async_server.py": "{'max_num_seqs': config.max_num_seqs}",
             "verl/trainer/main_ppo.py": MAIN,
             "verl/trainer/config/ppo_trainer.yaml": PPO,
             "verl/trainer/config/backend/fsdp.yaml": "{}\n",
@@ -137,10 +111,6 @@ def test_a_keyword_of_the_engine_is_what_its_line_says(tmp_path: Path) -> None:
     assert isinstance(own.engine["logprobs_mode"].value, Unknown)
 
 
-def test_the_release_decides_only_where_no_source_is_there(tmp_path: Path) -> None:
-    assert colocated(None, tmp_path).engine["logprobs_mode"].value == "processed_logprobs"
-
-
 def test_defaults_of_options_hold_if_the_copy_has_them(tmp_path: Path) -> None:
     home = trl(tmp_path / "a")
     config = colocated(home, tmp_path)
@@ -156,24 +126,10 @@ def test_defaults_of_options_hold_if_the_copy_has_them(tmp_path: Path) -> None:
     assert isinstance(colocated(other, tmp_path).facts.divides_by_temperature, Unknown)
 
 
-def test_what_the_config_writes_stays_as_it_is(tmp_path: Path) -> None:
-    text = COLOCATED + "vllm_gpu_memory_utilization: 0.6\n"
-    home = trl(tmp_path / "a")
-    (config,) = TRL.read(Source(str(tmp_path / "b.yaml"), text, (str(home),)), NOW)
-    assert config.engine["gpu_memory_utilization"].value == 0.6
-    assert config.sampling["temperature"].value == 0.7
-
-
 def test_a_config_inside_a_checkout_needs_no_option(tmp_path: Path) -> None:
     home = trl(tmp_path, 'logprobs_mode="processed_logprobs",')
     put(home, {".git/HEAD": "", "examples/README": ""})
     assert "grpo_trainer.py" in colocated(None, home / "examples").decided["logprobs_mode"]
-
-
-def test_source_that_is_no_python_leaves_its_engine_open(tmp_path: Path) -> None:
-    home = trl(tmp_path / "a")
-    (home / "trl/trainer/grpo_trainer.py").write_text("def broken(:\n")
-    assert not colocated(home, tmp_path).engine["distributed_executor_backend"].known
 
 
 COMMAND = "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.enable_chunked_prefill=False {more}\n"
@@ -209,14 +165,6 @@ def test_a_choice_on_the_command_line_takes_another_file_of_the_group(tmp_path: 
     assert commanded(home).facts.dtype == "bfloat16"
 
 
-@pytest.mark.parametrize(("text", "known"), [("", True), ('else: cli_args.append(f"--no-{k}")', False)])
-def test_a_serializer_as_in_the_release_drops_a_false_and_another_one_leaves_it_open(
-    tmp_path: Path, text: str, known: bool
-) -> None:
-    config = commanded(verl(tmp_path, text))
-    assert config.engine["enable_chunked_prefill"].known is known and config.lost
-
-
 def test_an_environment_is_found_without_running_its_interpreter(tmp_path: Path) -> None:
     python = tmp_path / "venv/bin/python"
     packages = tmp_path / "venv/lib/python3.11/site-packages"
@@ -238,9 +186,6 @@ def test_an_interpreter_without_packages_is_a_usage_error(tmp_path: Path) -> Non
         folders_of(str(tmp_path / "python"))
 
 
-PAUSE = 'async def pause(request):\n    await engine.pause_generation(mode="wait", clear_cache=True)\n'
-
-
 ENGINES = """
 def create_vllm_engines(args):
     return LLMRayActor.remote(
@@ -248,24 +193,6 @@ def create_vllm_engines(args):
         enable_prefix_caching=args.vllm_enable_prefix_caching, gpu_memory_utilization=0.5,{more}
     )
 """
-OPTIONS = "class Args:\n    inflight_updates: bool = True\n    vllm_enable_prefix_caching: bool = True\n"
-
-
-@pytest.mark.parametrize("opposite", [True, False])
-@pytest.mark.parametrize("more", ["", ' logprobs_mode="processed_logprobs", generation_config="vllm",'])
-def test_what_the_engines_file_says_or_does_not_name_is_known_whatever_the_commit(
-    tmp_path: Path, more: str, opposite: bool
-) -> None:
-    options = OPTIONS if opposite else OPTIONS.replace("caching: bool = True", "caching: bool = False")
-    files = {"open_instruct/vllm_utils.py": ENGINES.replace("{more}", more), "open_instruct/grpo_utils.py": options}
-    home = put(tmp_path / "checkout", files)
-    text = "python open_instruct/grpo_fast.py --vllm_num_engines 2 --temperature 0.7\n"
-    (config,) = OPEN_INSTRUCT.read(Source(str(tmp_path / "run.sh"), text, (str(home),)), Version("0.11.0"))
-    assert config.engine["enable_prefix_caching"].known is not opposite
-    passed = {
-        name: config.engine[name].value for name in ("logprobs_mode", "generation_config") if name in config.engine
-    }
-    assert passed == ({"logprobs_mode": "processed_logprobs", "generation_config": "vllm"} if more else {})
 
 
 @pytest.mark.parametrize("more", ["", " attention_backend=args.vllm_attention_backend,"])
@@ -274,58 +201,3 @@ def test_no_option_is_written_that_the_checkout_does_not_have(tmp_path: Path, mo
     text = "python open_instruct/grpo_fast.py --vllm_num_engines 2\n"
     (config,) = OPEN_INSTRUCT.read(Source(str(tmp_path / "run.sh"), text, (str(home),)), NOW)
     assert bool(config.write("attention_backend", "FLASH_ATTN")) is bool(more)
-
-
-@pytest.mark.parametrize(("more", "pauses"), [("", False), ("+async_training.partial_rollout=True", True)])
-def test_a_pause_in_the_source_is_nothing_to_a_run_that_never_pauses(tmp_path: Path, more: str, pauses: bool) -> None:
-    home = verl(tmp_path)
-    server = home / "verl/workers/rollout/vllm_rollout/vllm_async_server.py"
-    server.write_text(server.read_text() + PAUSE)
-    text = COMMAND.format(more=more)
-    (config,) = VERL.read(Source(str(tmp_path / "go.sh"), text), NOW)
-    assert ("pause_arguments" in config.trainer) is pauses
-    # The table says that verl aborts; this copy waits.
-    assert isinstance(config.facts.pause_mode, Unknown) if pauses else config.facts.pause_mode is None
-
-
-V0_SERVER = """
-from vllm.worker.multi_step_worker import MultiStepWorker
-
-async def serve(args):
-    engine_args = AsyncEngineArgs.from_cli_args(args)
-"""
-LAUNCHES = "if cfg.vllm_config.use_v1:\n    entry = 'run_vllm1'\nelse:\n    entry = 'run_vllm0'\n"
-V0_RUN = (
-    "vllm_config:\n  use_v1: false\n  vllm_kwargs:\n    num-scheduler-steps: 8\n    disable-log-requests: ''\n"
-    "finetune: {seed: 1}\n"
-)
-
-
-def test_a_launcher_that_still_has_the_v0_server_starts_it_with_every_flag(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    put(
-        tmp_path,
-        {
-            "pipelinerl/launch.py": LAUNCHES,
-            "pipelinerl/vllm0.py": V0_SERVER,
-            "pipelinerl/entrypoints/run_vllm0.py": "os.environ['VLLM_USE_V1'] = '0'\n",
-        },
-    )
-    (config,) = PIPELINERL.read(Source(str(tmp_path / "conf" / "run.yaml"), V0_RUN), NOW)
-    assert config.lost == ()
-    assert config.environment["VLLM_USE_V1"].value == "0"
-
-
-@pytest.mark.parametrize(("before", "is_source"), [
-    ("export PYTHONPATH=<root>/fork:$PYTHONPATH\n", True), ('PYTHONPATH="$HOME/x/fork" ', True), ("", False),
-])  # fmt: skip
-def test_a_package_that_a_script_puts_on_the_path_is_the_framework_and_the_pin_is_not(
-    tmp_path: Path, before: str, is_source: bool
-) -> None:
-    script = f"{before}python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm\n"
-    server = "verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py"
-    put(tmp_path, {".git/HEAD": "", "deep/work/scripts/run.sh": script, "deep/work/requirements.txt": "verl==0.4.0\n",
-                   f"deep/work/fork/{server}": "", "deep/work/fork/verl/version/version": "0.3.1\n"})  # fmt: skip
-    (config,) = VERL.read(Source(str(tmp_path / "deep/work/scripts/run.sh"), script), Version("0.8.5"))
-    assert any("the code in" in one and "verl 0.3.1" in one for one in config.not_seen) is is_source
-    assert any("0.4.0" in str(part) for part in (config.releases, *config.not_seen)) is not is_source

@@ -39,6 +39,9 @@ def test_overrides_of_a_program_that_only_generates_are_no_trainers(framework: s
     ("trl grpo --use_vllm", True),
     ("python -m suite.task.run_eval --model m --use_vllm", False),
     ("python run_eval.py --use_vllm --config task.yaml", False),
+    ("python src/train.py --use_vllm --config gone.yaml", True),
+    ("python constrained.py --use_vllm --config gone.yaml", False),
+    ("python generate.py --use_vllm --vllm_gpu_memory_utilization 0.5", False),
     ("python predict.py --use_vllm --max_new_tokens 64", False),
     ("python ask.py --use_vllm --max_new_tokens 64 --temperature 0", False),
 ])  # fmt: skip

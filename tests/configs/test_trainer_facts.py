@@ -3,7 +3,6 @@ import re
 
 import pytest
 
-from rlaudit.configs.dialects.frameworks import unsloth
 from rlaudit.settings.trainer_facts import (
     Dtype,
     PauseMode,
@@ -59,7 +58,3 @@ def test_what_a_fact_cannot_be_leaves_it_open(name: str, value: object, why: str
 def test_an_unknown_name_is_refused_with_the_names_that_there_are() -> None:
     with pytest.raises(ValueError, match="pause_mod is no trainer fact; known: weight_updates, "):
         fact_of("pause_mod", "keep")
-
-
-def test_what_unsloths_config_decides_are_facts() -> None:
-    assert set(fact_types()) >= unsloth._BY_THE_CONFIG

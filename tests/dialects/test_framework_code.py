@@ -9,47 +9,12 @@ from packaging.version import Version
 from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.unknown import Unknown
 
-SAID = """\
-package: {folder: toy}
-engine:
-  max_num_seqs: {key: "@seqs", default: 64, at: {toy/worker.py: "max_num_seqs: int = 64"}}
-  seed: {value: 0, at: {toy/older.py: "seed=0", toy/worker.py: "seed = 0"}}
-  dtype: {value: bfloat16}
-"""
 CONFIG = "sampler: {b: 1}\n"
 
 
 def copy(tmp_path: Path, text: str) -> None:
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "worker.py").write_text(text)
-
-
-def test_what_the_config_writes_is_not_looked_up(tmp_path: Path) -> None:
-    copy(tmp_path, "nothing = 1\n")
-    engine = read(tmp_path, SAID, "sampler: {seqs: 8}\n").engine
-    assert engine["max_num_seqs"].value == 8
-    assert engine["dtype"].value == "bfloat16"
-
-
-EITHER = """\
-package: {folder: toy}
-engine:
-  logprobs_mode:
-    - {value: processed_logprobs, copy has: {toy/worker.py: 'logprobs_mode="processed_logprobs"'}}
-    - {nothing: true, copy has: {toy/worker.py: "options.update(given)"}}
-    - {open: it depends on the release}
-  seed: {value: 0, at: {toy/worker.py: "seed=0"}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "is_open"), [("options.update(given)", False), ("options = given", True), (None, True)]
-)
-def test_elsewhere_it_is_what_the_other_clauses_say(tmp_path: Path, text: str | None, is_open: bool) -> None:
-    if text is not None:
-        copy(tmp_path, text)
-    mode = read(tmp_path, EITHER, CONFIG).engine.get("logprobs_mode")
-    assert isinstance(mode.value, Unknown) if is_open and mode is not None else mode is None
 
 
 DATED = """\

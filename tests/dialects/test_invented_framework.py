@@ -9,7 +9,7 @@ from rlaudit.cli.app import run
 from rlaudit.configs.dialects.declared import named_dialect
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.spelling import apply
-from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.unknown import Unknown
 
 DIALECT = """\
@@ -61,23 +61,11 @@ def config_of(tmp_path: Path, text: str, name: str = "run.yaml") -> RolloutConfi
     return found
 
 
-def test_its_own_keys_become_arguments_of_vllm(tmp_path: Path) -> None:
-    config = config_of(tmp_path, CONFIG)
-    assert config.engine["tensor_parallel_size"].value == 2
-    assert config.sampling["temperature"].value == 0.7
-
-
 def test_its_wrapper_is_read_from_a_script(tmp_path: Path) -> None:
     config = config_of(tmp_path, SCRIPT, "run.sh")
     assert config.engine["tensor_parallel_size"].value == 2
     assert config.engine["enforce_eager"].value is True
     assert config.environment["VLLM_USE_V1"].value == "1"
-
-
-def test_the_false_that_its_serializer_drops_is_lost(tmp_path: Path) -> None:
-    config = config_of(tmp_path, CONFIG)
-    assert [(one.name, one.loss) for one in config.lost] == [("enforce_eager", Loss.FALSE_DROPPED)]
-    assert "enforce_eager" not in config.engine
 
 
 def test_its_default_that_moved_is_open_until_a_key_or_a_pin_tells_the_release(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def part(page: str, title: str) -> str:
 def test_what_is_read_what_is_not_and_what_a_release_changes_stand_apart() -> None:
     page = page_of(shipped()["verl"], in_full=True)
     assert "  data_parallel_size: {key: '@data_parallel_size'}" in part(page, "What vLLM's engine")
-    assert "because: verl refuses it for vLLM" in part(page, "What is written and has no effect")
+    assert "because: verl always says false" in part(page, "What is written and has no effect")
     assert "\n  0.9.0: max_num_seqs, seed, " in part(page, "What releases of verl change")
     assert "verl for vLLM 0.18.0 and later is v0.9.0 or newer" in part(page, "What tells the release")
 

@@ -3,6 +3,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.version import Version
 
 from rlaudit.cli.app import run
@@ -20,6 +21,7 @@ HEAD = "marks: [sampler]\ntitle: Toy\n\nread: r1\nfiles: {yaml: {}}\nlayouts: {o
 @pytest.mark.parametrize("name", shipped())
 def test_every_dialect_of_the_package_is_valid(name: str) -> None:
     assert faults(shipped()[name]) == []
+    assert yaml.safe_load(shipped()[name].read_text())  # without libyaml as well
 
 
 @pytest.mark.parametrize("name", shipped())

@@ -37,7 +37,7 @@ package: {folder: toy, names: [toy-rl]}
 release:
   fields:
     "@newer": {since: 0.7.0}
-    "@older": {before: 0.9.0, name: kept}
+    "@older": {before: 0.9.0}
   runs with vllm:
     - {if: vllm >= 0.12.0, since: 0.8.0, because: toy before 0.8.0 does not import with vLLM 0.12.0}
     - {if: vllm < 0.10.0, before: 0.8.0, because: toy 0.8.0 passes what vLLM 0.10.0 brought}
@@ -45,6 +45,7 @@ release:
   admits by: the vllm extra of toy
 engine:
   seed: {key: "@seed", default: 0, moved: {0.9.0: 42}}
+  dtype: {key: "@older"}
 """
 
 
@@ -60,7 +61,7 @@ def test_the_first_release_that_asks_for_a_vllm_is_taken_and_earlier_ones_that_r
 def test_a_key_that_no_release_for_a_vllm_has_stops_it(tmp_path: Path, vllm: str, certain: list[bool]) -> None:
     config = read(tmp_path, FIELDS, "sampler: {older: 1}\n", vllm)
     assert [one.certain for one in config.lost] == certain
-    assert all((one.name, one.loss) == ("kept", Loss.REFUSED) for one in config.lost)
+    assert all((one.name, one.loss) == ("dtype", Loss.REFUSED) for one in config.lost)
 
 
 @pytest.mark.parametrize(("pin", "vllm", "refused"), [

@@ -11,11 +11,11 @@ They are three-valued. A side that is not known makes the whole unknown, unless 
 
 A reference is a path of the config (`@key` below the layout's root, `a.b` below the file's, `/vllm` if the key has the
 name of one of these words), a setting found so far (`$engine.dtype`, `$sampling.temperature`, `$trainer.dtype`),
-`release`, `framework` (its own release if `release` is another one's), `vllm`, `layout`, `call`, `command` (whether it
-is one), `missing` (whether an inherited file is not beside the config; `missing_base`: one that is no group of
-Hydra's), `code:FILE` (whether the copy of the framework around the config has the file; null without a copy), or the
-name of one of the dialect's own conditions. A word is read as YAML reads it; one that begins with `@`, `$` or `/` is a
-reference. `vllm` also compares to a milestone of vllm/milestones.py by its name: `vllm >= PAUSE_TAKES_A_MODE`.
+`release`, `framework` (its own release if `release` is another one's), `vllm`, `layout`, `call`, `command` and
+`program` (whether it is one), `missing` (whether an inherited file is not beside the config), `code:FILE` (whether the
+copy of the framework around the config has the file; null without a copy), or the name of one of the dialect's own
+conditions. A word is read as YAML reads it; one that begins with `@`, `$` or `/` is a reference. `vllm` also compares
+to a milestone of vllm/milestones.py by its name: `vllm >= PAUSE_TAKES_A_MODE`.
 """
 
 import operator
@@ -31,7 +31,7 @@ from rlaudit.unknown import Unknown
 
 Truth = bool | Unknown
 _TOKEN = re.compile(r"\s*(==|!=|>=|<=|[()<>,]|\"[^\"]*\"|[^\s()=!<>,]+)")
-_OPERATORS: Mapping[str, Callable[[Version, Version], bool]] = {
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge, "<": operator.lt, ">": operator.gt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 _SIGNS = set(_OPERATORS)
@@ -79,20 +79,14 @@ def is_on(value: Any) -> Truth:
 
 
 def compared(value: Any, sign: str, other: Any) -> Truth:
-    """Return how two values compare."""
+    """Return how two values or releases compare."""
     for side in (value, other):
         if isinstance(side, Unknown):
             return side
     if sign in {"==", "!="}:
         return (value == other and isinstance(value, bool) == isinstance(other, bool)) is (sign == "==")
-    if not isinstance(value, int | float) or not isinstance(other, int | float):
-        return False
-    return {">": value > other, "<": value < other, ">=": value >= other, "<=": value <= other}[sign]
-
-
-def compared_releases(release: Version, sign: str, other: Version) -> bool:
-    """Return how two releases compare."""
-    return _OPERATORS[sign](release, other)
+    are_ordered = any(isinstance(value, kind) and isinstance(other, kind) for kind in (int | float, Version))
+    return are_ordered and _OPERATORS[sign](value, other)
 
 
 @lru_cache(maxsize=2048)

@@ -2,7 +2,6 @@
 
     elsewhere:
       engine: {if: vllm_mode == server, because: the server is started by another command, lost: not passed}
-      engine: {..., keeps: [dtype]}     # arguments of the server that the framework's code decides all the same
       sampling: {if: call == server, because: the trainer samples}
 
 Values of the framework's code are not taken then; those that the file writes are, unless they are `lost`, and open if
@@ -34,7 +33,7 @@ def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
         is_kept = "lost" not in entry or isinstance(truth, Unknown)
         kept = {
             name: setting for name, setting in getattr(config, kind).items()
-            if (setting.place is not None and is_kept) or name in entry.get("keeps", ())
+            if setting.place is not None and is_kept
         }  # fmt: skip
         sentence = f"every {_NAMES[kind]}, because {reason}"
         section: Any = Elsewhere(reason, kept, sentence, truth.hangs_on if isinstance(truth, Unknown) else "")

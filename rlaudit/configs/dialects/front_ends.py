@@ -2,7 +2,7 @@
 
     files:
       yaml: {defaults: hydra}                      # or `paths`, files named relative to this one; or `none`
-      overrides: {prefix: generator., base: program}     # Hydra's, over the program's config, or that of --config
+      overrides: {prefix: generator., base: true}     # Hydra's, over the config of --config, or the program's
       flags: {programs: [openrlhf.cli.train_ppo_ray]}       # `--option value`
       calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right;
                                                    # what may be among its `**more` is not known, and no default
@@ -14,6 +14,7 @@ What each may have besides stands with its function.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ Entry = Mapping[str, Any]
 # What a user adds to the command.
 _ADDED = re.compile(r"\$\{?[@*]")
 _NUMBER = re.compile(r"-?[\d.]+")
+_OWN_CONFIG = "the framework's own default config (--framework-source DIR names its folder)"
 _FILES = (".yaml", ".yml", ".json")
 
 
@@ -72,31 +74,23 @@ def _overrides(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     if written is not None and any(layout.root and layout.written(written) is not None for layout in spec.layouts):
         return
     for override in overridden(source, entry["prefix"]):
-        base = _base(source, override, entry.get("base", "none"))
-        if base is None:
-            missing = (
-                ("the framework's own default config (--framework-source DIR names its folder)",)
-                if entry.get("base", "none") != "none"
-                else ()
-            )
-            yield Tree(override.root, override.root, override.command, missing=missing)
-        else:
-            yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing)
+        base = _base(source, override) if entry.get("base") else Composed(override.root)
+        yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing)
 
 
-def _base(source: Source, override: Overridden, kind: str) -> Composed | None:
-    if kind == "program":
-        return started_from(source, override)
-    return overriding(source, override) if kind == "config" else None
+def _base(source: Source, override: Overridden) -> Composed:
+    """Return a command on top of the config that it starts from: the file that it names, else the program's own."""
+    composed = overriding(source, override) or started_from(source, override)
+    return composed or Composed(override.root, missing=(_OWN_CONFIG,))
 
 
 def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield commands that start one of some programs, with their options, over those of the file that `--config` names.
 
-    A program is the end of a word, or two words: `swift rlhf`. As a mapping in place of a list, each has the word that
-    conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an option are one text. Variables
-    are also those of a launcher in front of the program: `--env NAME=value`. What is not written is open if a word that
-    is no option may hold some: a file, or a variable (`$OPTIONS`).
+    A program is the end of a word, a pattern of one (`*grpo*.py`), or two words: `swift rlhf`. As a mapping in place of
+    a list, each has the word that conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an
+    option are one text. Variables are also those of a launcher in front of the program: `--env NAME=value`. What is not
+    written is open if a word that is no option may hold some: a file, or a variable (`$OPTIONS`).
     """
     from rlaudit.configs.arguments import by_name
     from rlaudit.configs.command_lines import command_lines
@@ -105,7 +99,7 @@ def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     listed = entry["programs"]
     programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
     # With the blank in front of the second word, `${rollout.model}` in YAML is no script.
-    marks = (f"{' ' if ' ' in name else ''}{name.rpartition(' ')[2]}" for name in programs)
+    marks = (f"{' ' if ' ' in name else ''}{name.rpartition(' ')[2]}".rpartition("*")[2] for name in programs)
     for command in command_lines(source, *marks):
         for at in range(len(command.words)):
             name = next((program for program in programs if _starts(program, command.words[: at + 1])), None)
@@ -129,9 +123,9 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
     """Return whether words end with a program."""
     word, before = words[-1].value, words[-2].value if len(words) > 1 else None
     first, blank, last = program.rpartition(" ")
-    if not blank:
-        return isinstance(word, str) and word.endswith(program)
-    return word == last and isinstance(before, str) and PurePath(before).name == first
+    if not isinstance(word, str) or not fnmatchcase(word, last if blank or "*" in last else f"*{last}"):
+        return False
+    return not blank or (isinstance(before, str) and PurePath(before).name == first)
 
 
 def _with_interval(flag: "Flag") -> "Flag":

@@ -33,7 +33,7 @@ def list_rest(reading: Reading) -> None:
         draft.list_rest(
             section, reading.from_the_root(dialect["rest"]), lambda path: checkout is not None and checkout.has(path)
         )
-    if "other engines" in dialect and reading.holds(dialect["other engines"].get("if")) is True:
+    if "other engines" in dialect:
         engines = second_engines(reading.tree.root, dialect["other engines"]["besides"])
         draft.not_seen += [f"{path}: another engine, as of a judge or a teacher; it is not judged" for path in engines]
     for entry in dialect.get("not seen", ()):
@@ -76,6 +76,9 @@ def second_engines(node: Node, judged: Collection[str], path: str = "", depth: i
     for key, child in node.items():
         below = f"{path}.{key}" if path else key
         if below in judged or not isinstance(child.value, dict) or depth > _DEEPEST:
+            continue
+        switch = child.get("enable") or child.get("enabled")
+        if switch is not None and not known(switch, True):
             continue
         is_named = child.get("vllm_serve_kwargs") is not None or any(
             known(child.get(name)) == "vllm" for name in _NAMES_AN_ENGINE

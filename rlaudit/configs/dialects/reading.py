@@ -8,7 +8,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialects.clause import Clause, Outcome
-from rlaudit.configs.dialects.condition import Truth, compared, compared_releases, condition
+from rlaudit.configs.dialects.condition import Truth, compared, condition
 from rlaudit.configs.dialects.framework_code import FrameworkCode, filled
 from rlaudit.configs.dialects.span import OLDEST, Span, carried, span_of
 from rlaudit.configs.dialects.spec import Spec, package_of
@@ -27,7 +27,6 @@ _FACTS: Mapping[str, Callable[[Tree], Any]] = {
     "layout": lambda tree: tree.layout and tree.layout.name,
     "call": lambda tree: tree.call,
     "missing": lambda tree: bool(tree.missing),
-    "missing_base": lambda tree: any("/" not in file or file.startswith(("..", "/")) for file in tree.missing),
     "command": lambda tree: tree.command is not None,
     "program": lambda tree: tree.python_call is not None,
 }
@@ -52,7 +51,7 @@ class Reading:
         self._counts: ReleaseHere | None = None
         # What decides in the framework's place, if the program has a trainer that is not the framework's.
         self.trainer = ""
-        kinds = spec.declared.get("kinds", {}) if not tree.call else {}
+        kinds = spec.declared.get("kinds", {})
         self.tree = tree
         self.tree = replace(
             tree, call=next((kind for kind, text in kinds.items() if self.holds(text) is True), tree.call)
@@ -171,10 +170,10 @@ class Reading:
             if self.framework is None:
                 reason = f"nothing pins the release of {self.spec.title}"
                 return Unknown(reason, hangs_on=self._which(self.spec.title))
-            return compared_releases(self.framework.version, sign, _release(str(other)))
+            return compared(self.framework.version, sign, _release(str(other)))
         if reference == "vllm":
             version = getattr(milestones, str(other), None) or _release(str(other))
-            return compared_releases(self.vllm, sign, version)
+            return compared(self.vllm, sign, version)
         return compared(self.value(reference), sign, other)
 
     def holds(self, text: str | None) -> Truth:

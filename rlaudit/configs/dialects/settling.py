@@ -153,7 +153,7 @@ def lose(reading: Reading, entry: Clause) -> None:
     truth = reading.holds(entry.get("if"))
     if node is None or truth is False or ("unless" in entry and known(node, entry["unless"]) == entry["unless"]):
         return
-    name = entry.get("name", entry["key"].rpartition(".")[2].lstrip("@"))
+    name = reading.spec.arguments.get(entry["key"], entry["key"].rpartition(".")[2].lstrip("@"))
     reading.draft.lose(name, node, LOSSES[entry["as"]], reading.sentence(entry), certain=truth is True)
 
 
@@ -192,4 +192,4 @@ def take_span(reading: Reading) -> None:
             since = span.starts if certain and span.starts is not None else span.first
             releases = f"{reading.of} {since} or later, which this vLLM needs," if span.is_empty else shown
             reason = f"{releases} has no {name} any more, and refuses it"
-            draft.lose(field.get("name", name), node, Loss.REFUSED, reason, certain=certain)
+            draft.lose(reading.spec.arguments.get(name, name), node, Loss.REFUSED, reason, certain=certain)

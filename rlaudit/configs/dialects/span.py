@@ -7,7 +7,7 @@ A config does not name its framework's release. A dialect lists what tells it:
       oldest: 0.14.0                    # the first with what is read here
       fields:                           # a release that does not have a key stops at it
         vllm_mode: {since: 0.18.0}
-        vllm_device: {before: 0.18.0, name: device}       # name: of the argument that it would be
+        vllm_device: {before: 0.18.0}
         max_prompt_length: {before: 0.28.0, if: call != RLOO}
       fields if: call != OnlineDPO      # of the configs that have these fields
       by keys:                          # all that hold are true of the release; one that leaves none is passed over

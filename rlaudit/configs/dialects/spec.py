@@ -10,7 +10,7 @@
     package: {folder: skyrl, names: [skyrl], repositories: [NovaSky-AI/SkyRL]}
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
-    kinds: {rloo: normalize_advantages is set}     # `call` for a config whose program or class tells none
+    kinds: {rloo: normalize_advantages is set}     # `call`, in place of the program's or the class's word
     rollouts if: use_vllm                          # else the config is none
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                 # what tells the release (`span.py`)
@@ -45,6 +45,7 @@ from typing import Any
 
 import yaml
 
+from rlaudit.configs.dialects.clause import clauses
 from rlaudit.configs.dialects.framework_code import At, filled
 from rlaudit.configs.dialects.tree import Layout
 from rlaudit.errors import UsageError
@@ -112,6 +113,14 @@ class Spec:
         """Return the keys of a mapping that the dialect reads."""
         prefix = path if path in {"", "@"} else f"{path}."
         return {key.removeprefix(prefix).partition(".")[0] for key in self.keys if key.startswith(prefix)}
+
+    @cached_property
+    def arguments(self) -> Mapping[str, str]:
+        """The arguments of vLLM by the keys whose values they are."""
+        return {
+            path.strip(): name for name, entry in self.declared.get("engine", {}).items() if name != "*"
+            for clause in clauses(entry) if "sum" not in clause for path in clause.get("key", "").split("|")
+        }  # fmt: skip
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -190,9 +199,9 @@ def head_of(path: Path) -> Head:
     marks = head.get("marks")
     if not isinstance(marks, list) or not marks or not isinstance(head.get("title"), str):
         raise UsageError(f"{path}:1: a dialect begins with its marks and its title", "see `rlaudit explain dialects`")
-    specific = head.get("specific", 20 if "extends" in head else 10)
+    specific = 20 if "extends" in head else 10
     groups = tuple((mark,) if isinstance(mark, str) else tuple(mark) for mark in marks)
-    return Head(head["title"], str(head.get("about", "")), groups, tuple(head.get("mentioned as", ())), int(specific))
+    return Head(head["title"], str(head.get("about", "")), groups, tuple(head.get("mentioned as", ())), specific)
 
 
 @lru_cache(maxsize=64)

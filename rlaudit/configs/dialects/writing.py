@@ -7,7 +7,6 @@ write:
   plus: "+"                       # in front of an override's key that Hydra does not know; per layout if a mapping
   only: [enforce_eager, ...]      # further keys that may be written are none
   given once: CONDITION           # if it may hold, what the framework's code gives the engine is not written again
-  if: CONDITION                   # nothing is written unless it holds
   hook: F.NAME                    # a function (reading) -> writer, in place of all this; it may use `writer`
 """
 
@@ -18,9 +17,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.dialects.clause import clauses
+from rlaudit.configs.dialects.elsewhere import entry_of
 from rlaudit.configs.dialects.settling import applies
 from rlaudit.configs.draft import is_said, unwritten
-from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Write
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 def writer_of(reading: "Reading") -> Write:
     """Return the writer that makes the edits of one config."""
     entry = reading.spec.declared.get("write")
-    is_elsewhere = isinstance(reading.draft.engine, Elsewhere)
-    if entry is None or is_elsewhere or reading.holds(entry.get("if")) is not True:
+    if entry is None or entry_of(reading, "engine")[0] is not None:
         return unwritten
     if "hook" in entry:
         write: Write = reading.spec.hook(entry["hook"])(reading)

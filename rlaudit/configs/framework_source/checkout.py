@@ -55,21 +55,12 @@ class Checkout:
 
 def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
     """Return the framework's source for a config. markers: files by which it differs from others of the same name."""
-    for folder in (*source.given, *_on_python_path(source)):
+    for folder in source.given:
         root = _holds(Path(folder).absolute(), package, markers, source.trees)
         if root is not None:
             return Checkout(root, package, source.trees)
     root = _around(Path(source.path).absolute().parent, package, markers, source.trees)
     return Checkout(root, package, source.trees) if root is not None else None
-
-
-def _on_python_path(source: Source) -> list[str]:
-    """Return the folders that a script puts on PYTHONPATH, by their names in its own repository."""
-    lines = re.findall(r"\bPYTHONPATH=.*", source.text) if source.is_shell else ()
-    names = sorted({Path(part).name for part in re.split(r"[:=\"']+", ":".join(lines))})
-    above = Path(source.path).absolute().parents if lines else ()
-    root = next((index for index, folder in enumerate(above) if (folder / ".git").exists()), -1)
-    return [str(folder / name) for folder in above[: root + 1] for name in names if re.fullmatch(r"\w[\w.-]*", name)]
 
 
 def folders_of(python: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.condition import Truth, compared, compared_releases, condition
+from rlaudit.configs.dialects.condition import Truth, compared, condition
 from rlaudit.rules.audit.audit import Side
 from rlaudit.rules.audit.batch_invariance import asks_for_batch_invariance
 from rlaudit.rules.audit.head_dtype import requested_head_dtype, rollout_head_dtype
@@ -99,7 +99,7 @@ class _Facts:
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a word; vLLM's release compares as a release."""
         if reference == "vllm":
-            return compared_releases(self._side.version, sign, Version(str(other)))
+            return compared(self._side.version, sign, Version(str(other)))
         return compared(self.value(reference), sign, other)
 
 

@@ -27,47 +27,37 @@ _INFERENCE_ONLY = {
 }  # fmt: skip
 
 
-def trees(source: Source, spec: Spec) -> Iterator[Tree]:
+def trees(source: Source, _spec: Spec) -> Iterator[Tree]:
     """Find the run that a TOML file sets up."""
     root = _toml(source)
     written = _sections(root) if root is not None else None
     if written is not None:
-        whole, parts, missing = _with_files_beside(source, written)
-        yield Tree(_arranged(whole), _arranged(written), parts=parts, missing=missing)
+        whole, parts = _with_files_beside(source, written)
+        yield Tree(_arranged(whole), _arranged(written), parts=parts)
 
 
-def _toml(source: Source) -> Node | None:
+def _toml(source: Source | None) -> Node | None:
     try:
-        return source.toml
+        return source.toml if source is not None and not source.outside else None
     except (ValueError, RecursionError):  # kept in source.refusals
         return None
 
 
-def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str, ...], tuple[str, ...]]:
-    """Return a file of one section with the files of the others beside it, their paths, and those of unread ones.
-
-    Their names differ only by the word for the section: infer.toml, orch.toml, train.toml.
+def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str, ...]]:
+    """Return a file of one section with those of the others beside it (infer.toml, orch.toml, train.toml), and their
+    paths.
     """
     section, *more = dict(sections.items())
-    stem, parts, missing = PurePath(source.path).stem, list[str](), list[str]()
+    stem, parts = PurePath(source.path).stem, list[str]()
     word = next((word for word in _SECTIONS.get(section, ()) if word in stem), "")
     names = [(other, name) for other in _SECTIONS if other != section for name in _SECTIONS[other]]
     for other, name in names if word and not more else ():
         beside = source.neighbour(f"{stem.replace(word, name)}.toml")
-        if beside is not None and beside.outside:
-            missing.append(PurePath(beside.path).name)
-        elif beside is not None and (root := _toml(beside)) is not None and _is_file_of(other, root):
+        root = _toml(beside)
+        if beside is not None and root is not None and not any(root.get(named) for named in _SECTIONS):
             sections = merged(nested((other,), root), sections)
             parts.append(beside.path)
-    return sections, tuple(parts), tuple(missing)
-
-
-def _is_file_of(section: str, root: Node) -> bool:
-    """Return whether a file may be of one section: an orchestrator's shows that it is one."""
-    sections = _sections(root)
-    if sections is not None:
-        return sections is not root and sections.get(section) is not None
-    return section != "orchestrator" and not any(name in _SECTIONS for name, _ in root.items())
+    return sections, tuple(parts)
 
 
 def _sections(root: Node) -> Node | None:

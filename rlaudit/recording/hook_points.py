@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.recording.shipped import rlaudit_recorder
-from rlaudit.vllm.catalogue import DATA
+from rlaudit.vllm.facts import DATA
 
 FILE = "hooks.json"
 ASYNC = "async"  # beside a method's parameters: it is a coroutine

@@ -53,10 +53,11 @@ def discover(package: ModuleType, name: str, kind: type[Offer]) -> Offers[Offer]
 
 @dataclass(frozen=True)
 class Written:
-    """What a file that is named after an offer says of it. values: the arguments of the call, as they are written."""
+    """What a file that is named after an offer says of it."""
 
     file: Path
     documentation: str
+    # The arguments of the call, as they are written.
     values: Mapping[str, ast.expr]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from rlaudit.cli import inspect as command
 from rlaudit.cli.app import run
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.source import Source
@@ -114,10 +115,10 @@ TOY = Dialect("toy", "Toy", 10, _recognise, _read)
 
 def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Only toys are known, and `folder` is a repository and the working directory."""
-    for module in (read_configs, inspect):
+    for module in (read_configs, inspect, command):
         monkeypatch.setattr(module, "known_dialects", lambda _named=(): {"toy": TOY})
-    monkeypatch.setattr("rlaudit.rules.known_rules", lambda: RULES)
-    monkeypatch.setattr(inspect, "known_rules", lambda: RULES)
+    for module in (inspect, command):
+        monkeypatch.setattr(module, "known_rules", lambda: RULES)
     (folder / ".git").mkdir()
     monkeypatch.chdir(folder)
 

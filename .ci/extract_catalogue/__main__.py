@@ -23,18 +23,19 @@ from extract_catalogue.decided_lines import record_published_lines
 from extract_catalogue.fingerprint import decision
 from extract_catalogue.hook_changes import changes
 from extract_catalogue.hooks import record_hooks, record_published_hooks
-from extract_catalogue.lifetimes import write_lifetimes
-from extract_catalogue.release import release, write
+from extract_catalogue.release import release
 from extract_catalogue.reviewed import record
+from extract_catalogue.table import write_release
 from rlaudit.errors import RlauditError, UsageError
 from rlaudit.recording.hook_points import read_hook_points
-from rlaudit.vllm.catalogue import DATA, known_versions
+from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.facts import DATA
 from rlaudit.vllm.resolve import ResolutionRule, resolution_rules
 from rlaudit.vllm.review import unreviewed
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write one JSON file per source and name the resolution rules that must be read again."""
+    """Write each source into the catalogue and name the resolution rules that must be read again."""
     parser = argparse.ArgumentParser(prog="python -m extract_catalogue", description=__doc__)
     parser.add_argument("source", nargs="*", type=Path, help="folder that holds vllm/, wheel or sdist")
     parser.add_argument("--version", help="the release, where the source does not tell it")
@@ -87,14 +88,13 @@ def add(source: Path, version: str | None, into: Path) -> None:
     """Catalogue one release."""
     tree = open_tree(source)
     named = Version(version) if version else version_of(source, tree)
-    data = release(tree, source.name if source.is_file() else f"vllm {named}")
-    into.mkdir(parents=True, exist_ok=True)
-    write(data, into / f"{named}.json")
-    write_lifetimes(into)
+    read = source.name if source.is_file() else f"vllm {named}"
+    found = release(tree, read)
+    write_release(str(named), read, found, into)
     record_hooks(named, tree, into)
-    changed = unreviewed({name: found[0] for name, found in data["resolvers"].items()})
+    changed = unreviewed({name: short for name, (short, *_) in found["resolvers"].items()})
     review = f"to review: {', '.join(changed)}" if changed else "all resolution rules reviewed"
-    print(f"vLLM {named}: {len(data['engine'])} engine arguments, {len(data['variables'])} variables; {review}")
+    print(f"vLLM {named}: {len(found['engine'])} engine arguments, {len(found['variables'])} variables; {review}")
     for line in changes(named, read_hook_points(into)):
         print(f"the recorder: {line}")
 

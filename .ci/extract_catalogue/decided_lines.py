@@ -3,22 +3,26 @@
 After a change to what is recorded of a decision, and not to what counts as its code: the fingerprints stay.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from extract_catalogue.hooks import published
-from extract_catalogue.release import resolvers, write_one_section
+from extract_catalogue.release import resolvers
+from extract_catalogue.table import read_table, write_release
 from rlaudit.errors import NotFinished
+from rlaudit.vllm.facts import RESOLVERS
 
 
 def record_published_lines(versions: Sequence[str], into: Path) -> None:
     """Record the lines of these releases. Raises NotFinished if the wheel on the index has other code."""
     for version in versions:
-        path = into / f"{version}.json"
-        found = resolvers(published(version))
-        known = json.loads(path.read_text(encoding="utf-8"))["resolvers"]
-        if {name: short for name, (short, *_) in found.items()} != {name: short for name, (short, *_) in known.items()}:
+        sources, by_release = read_table(into)
+        known, found = by_release[version], resolvers(published(version))
+        if _fingerprints(known[RESOLVERS]) != _fingerprints(found):
             raise NotFinished(f"the wheel of vLLM {version} decides otherwise than the catalogue has", "Add it again.")
-        write_one_section(path, "resolvers", found)
+        write_release(version, sources[version], {**known, RESOLVERS: found}, into)
         print(f"vLLM {version}: lines recorded")
+
+
+def _fingerprints(found: Mapping[str, list[str]]) -> dict[str, str]:
+    return {name: short for name, (short, *_) in found.items()}

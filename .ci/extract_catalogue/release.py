@@ -1,9 +1,7 @@
-"""Puts the catalogue of one release together and writes it as one JSON file."""
+"""Puts the facts of one release together, as they are written into the table."""
 
 import ast
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from extract_catalogue.fields import nested, row, rows
@@ -18,12 +16,10 @@ from rlaudit.vllm.resolve import resolution_rules
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"
 _SERVE = "vllm/entrypoints/cli/serve.py"
-WITH_LINES = ("engine", "frontend", "sampling", "variables", "nested")
-LINE = 2
 
 
 def release(tree: Tree, source: str) -> dict[str, Any]:
-    """The catalogue data of a source tree. Raises NotFinished when it does not hold a vLLM as known."""
+    """The facts of a source tree, by kind and name. Raises NotFinished when it does not hold a vLLM as known."""
     module = tree.module(_ARGUMENTS)
     cls = module.bound.get("AsyncEngineArgs") if module is not None else None
     if module is None or not isinstance(cls, ast.ClassDef):
@@ -34,7 +30,6 @@ def release(tree: Tree, source: str) -> dict[str, Any]:
     engine_flags = list(_engine_flags(tree, module))
     front_flags = [*flags_of_fields(tree, front_fields), *_frontend_flags(tree)]
     return {
-        "source": source,
         "engine": _with_choices({name: row(tree, field) for name, field in engine.items()}, engine_flags),
         "frontend": {name: row(tree, field) for name, field in front_fields.items()},
         "cli": _spellings(tree, [*front_flags, *engine_flags]),
@@ -55,42 +50,6 @@ def resolvers(tree: Tree) -> dict[str, list[str]]:
         if short:
             found[name] = [short, *lines]
     return found
-
-
-def write(data: dict[str, Any], path: Path) -> None:
-    """Write a catalogue with one entry a line, so that two releases can be compared with any diff.
-
-    File names are listed once and referred to by number: `[null, "bool | None", "3:518"]`.
-    """
-    files: dict[str, int] = {}
-    data = {section: {name: _numbered(entry, files) for name, entry in entries.items()}
-            if section in WITH_LINES else entries for section, entries in data.items()}  # fmt: skip
-    _write({"files": list(files), **data}, path)
-
-
-def write_one_section(path: Path, section: str, entries: dict[str, Any]) -> None:
-    """Write one section of a catalogue anew, which is none of WITH_LINES."""
-    _write({**json.loads(path.read_text(encoding="utf-8")), section: entries}, path)
-
-
-def _write(data: dict[str, Any], path: Path) -> None:
-    parts = []
-    for section, entries in data.items():
-        if isinstance(entries, dict):
-            inner = ",\n".join(f"{_text(name)}:{_text(entry)}" for name, entry in entries.items())
-            parts.append(f"{_text(section)}:{{\n{inner}\n}}")
-        else:
-            parts.append(f"{_text(section)}:{_text(entries)}")
-    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
-
-
-def _numbered(entry: list[Any], files: dict[str, int]) -> list[Any]:
-    path, line = entry[LINE].split(":")
-    return [*entry[:LINE], f"{files.setdefault(path, len(files))}:{line}", *entry[LINE + 1 :]]
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _engine_flags(tree: Tree, module: Module) -> Iterator[Flag]:

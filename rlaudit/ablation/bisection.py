@@ -25,7 +25,7 @@ from rlaudit.rules.advisories import crossed
 from rlaudit.statistics.measurement.measure import all_metrics
 from rlaudit.text.did_you_mean import did_you_mean
 from rlaudit.vllm.builds import released_for
-from rlaudit.vllm.moved import Change, Part, moved, moved_values, text_of
+from rlaudit.vllm.moved import Change, VllmPart, moved, moved_values, text_of
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -148,7 +148,7 @@ def _result(bisection: Bisection, metric: str, engines: Mapping[Version, str], a
         neighbours = (str(old), str(new))
         machine = machine_of(accelerator)
         values = (move for move in moved(old, new, machine) if move.change is Change.VALUE and move.why)
-        declared = (move for move in values if move.part != Part.RESOLVED)
+        declared = (move for move in values if move.part != VllmPart.RESOLVED)
         moves = [
             f"{move.name}: {text_of(move.before)} -> {text_of(move.after)}"
             for move in (*moved_values(old, new, machine, v0=engines[old] == "V0"), *declared)

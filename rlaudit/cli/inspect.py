@@ -1,6 +1,5 @@
 """`rlaudit inspect`: what vLLM will really do with a config, before and after a migration. Nothing is started."""
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -8,22 +7,36 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.cli.inspect_arguments import parse
+from rlaudit.cli.inspect_arguments import Arguments
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
+from rlaudit.configs.dialects.spec import shipped, spec_at
+from rlaudit.configs.framework_source.checkout import folders_of
 from rlaudit.errors import UsageError
 from rlaudit.files.standard_output import to_stdout
+from rlaudit.inspection.files import recordings_alone
+from rlaudit.inspection.fix_files import diff_of, fix_files, proven
+from rlaudit.inspection.foreign_plugins import foreign_plugins
+from rlaudit.inspection.inspect import NOT_FINISHED, Inspection, Request, collected_for, exit_code
+from rlaudit.inspection.inspect import inspect as inspect_paths
+from rlaudit.inspection.inspect_file import Context
+from rlaudit.inspection.read_configs import known_dialects
+from rlaudit.inspection.selection import selected
+from rlaudit.inspection.settings import find_settings
+from rlaudit.inspection.versions import version_named
+from rlaudit.report.of_inspection import document_of
+from rlaudit.report.rendering.outlines.inspect import summary
+from rlaudit.rules import known_rules
+from rlaudit.rules.advisories import known_advisories
+from rlaudit.severity import FailFor, Severity, Threshold
 from rlaudit.text.did_you_mean import did_you_mean
 from rlaudit.text.say import say
+from rlaudit.vllm.machine import Machine, machine_named
+from rlaudit.vllm.pins.files import pin_files_in, pins_in, text_of
+from rlaudit.vllm.pins.pin import release
+from rlaudit.vllm.runs_here import glibc_here, nearest_alike, newer_glibc
 
 if TYPE_CHECKING:
-    from rlaudit.cli.inspect_arguments import Arguments
     from rlaudit.inspection.bump.bump import Bump
-    from rlaudit.inspection.inspect import Inspection, Request
-    from rlaudit.severity import Threshold
-
-
-# After so many new objects Python looks for cycles among the youngest.
-_ALLOCATIONS = 50_000
 
 
 @dataclass(frozen=True)
@@ -31,24 +44,21 @@ class _Wishes:
     """What to do with the findings."""
 
     outputs: Sequence[Output]
-    threshold: "Threshold"
+    threshold: Threshold
     none_is_fine: bool
     diff: bool
     fix: str | None
 
 
-def inspect(words: list[str]) -> int:
-    """Run `rlaudit inspect` with the words of a command line and return its exit code."""
-    try:
-        options = parse(words)
-    except SystemExit:  # argparse's, after --help
-        return 0
+def inspect(options: Arguments) -> int:
+    """Run `rlaudit inspect` and return its exit code."""
     outputs = parse_outputs(options.output, options.verbose) if options.output or not options.diff else []
     return _inspect(options, outputs) if options.bump is None else _inspect_bump(options, outputs)
 
 
-def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
+def _inspect_bump(options: Arguments, outputs: Sequence[Output]) -> int:
     """Inspect the new tree from its own root, with the releases that its pins move between."""
+    # Git, tables of pins and the page about them are for --bump alone.
     from rlaudit.inspection.bump.bump import find_bump, in_tree_after
     from rlaudit.report.of_bump import unmoved
 
@@ -75,23 +85,8 @@ def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
         return _inspect(in_tree, outputs, bump)
 
 
-def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
+def _inspect(options: Arguments, outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
     """Write the report and return the exit code. bump: the one whose new tree is the working directory."""
-    # Catalogue, readers and rules are imported only after the command line was parsed.
-    from rlaudit.configs.framework_source.checkout import folders_of
-    from rlaudit.inspection.foreign_plugins import foreign_plugins
-    from rlaudit.inspection.inspect import Request
-    from rlaudit.inspection.inspect_file import Context
-    from rlaudit.inspection.read_configs import known_dialects
-    from rlaudit.inspection.selection import selected
-    from rlaudit.inspection.settings import find_settings
-    from rlaudit.inspection.versions import version_named
-    from rlaudit.rules import known_rules
-    from rlaudit.severity import FailFor, Severity, Threshold
-    from rlaudit.vllm.machine import Machine, machine_named
-
-    # The nodes of parsed files live as long as the report; looking for cycles among them costs a tenth of the time.
-    gc.set_threshold(_ALLOCATIONS, *gc.get_threshold()[1:])
     settings = find_settings(Path.cwd())
     before, after = options.before or settings.get("from"), options.after or settings.get("to")
     platform = options.platform or settings.get("platform")
@@ -134,13 +129,11 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
 
 def _project_here() -> list[str]:
     """Return the working directory if something in it pins vLLM: that is what to inspect where nothing is named."""
-    from rlaudit.vllm.pins.files import pin_files_in, pins_in, text_of
-
     here = Path.cwd()
     return ["."] if any(pins_in(kind, text_of(path)) for kind, path in pin_files_in(here)) else []
 
 
-def _check(paths: Sequence[str], wishes: _Wishes, options: "Arguments") -> None:
+def _check(paths: Sequence[str], wishes: _Wishes, options: Arguments) -> None:
     if not paths:
         raise UsageError(
             "no config was named",
@@ -157,10 +150,6 @@ def _check(paths: Sequence[str], wishes: _Wishes, options: "Arguments") -> None:
 
 def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
     """Return a `--framework` as a requirement. Raises UsageError for another form, or a framework that is not read."""
-    from rlaudit.configs.dialects.spec import shipped, spec_at
-    from rlaudit.rules.advisories import known_advisories
-    from rlaudit.vllm.pins.pin import release
-
     name, _, version = written.partition("==")
     if release(version) is None:
         raise UsageError(f"--framework {written}: no release is named", "write it as trl==1.7.0")
@@ -173,13 +162,7 @@ def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
     return written
 
 
-def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
-    from rlaudit.inspection.files import recordings_alone
-    from rlaudit.inspection.inspect import NOT_FINISHED, collected_for, exit_code
-    from rlaudit.inspection.inspect import inspect as inspect_paths
-    from rlaudit.report.of_inspection import document_of
-    from rlaudit.report.rendering.outlines.inspect import summary
-
+def _run(request: Request, wishes: _Wishes, bump: "Bump | None") -> int:
     collected = collected_for(request)
     inspection = inspect_paths(request, collected)
     _say_versions(inspection)
@@ -188,8 +171,6 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
         judged = tuple(verdict for verdict in inspection.judged if verdict.finding.so_today is False)
         standing, inspection = len(inspection.judged) - len(judged), replace(inspection, judged=judged)
     patch, fixes = "", None
-    from rlaudit.inspection.fix_files import diff_of, fix_files, proven
-
     if wishes.diff or wishes.fix is not None:
         fixes = fix_files(inspection, unsafe=wishes.fix == "unsafe", write=not wishes.diff)
         patch = diff_of(fixes) if wishes.diff else ""
@@ -211,6 +192,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     pages = [output for output in wishes.outputs if output.report_format.name == "html"]
     recordings = recordings_alone(collected) if pages and bump is None else ()
     if recordings:
+        # The reader of recordings takes a fifth of an inspection's time to import.
         from rlaudit.report.of_public_recording import public_report
 
         write_outputs(pages, public_report(recordings, request, code, wishes.threshold))
@@ -220,7 +202,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     return code
 
 
-def _say_versions(inspection: "Inspection") -> None:
+def _say_versions(inspection: Inspection) -> None:
     """Print where the versions come from, once for all files that share them, and which release is not catalogued."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for file in inspection.files:
@@ -242,9 +224,6 @@ def _say_versions(inspection: "Inspection") -> None:
 
 def _say_what_cannot_run(version: str) -> None:
     """Say that no ablation on this machine's processor can start a release, and which other one decides the same."""
-    from rlaudit.vllm.machine import machine_named
-    from rlaudit.vllm.runs_here import glibc_here, nearest_alike, newer_glibc
-
     here = glibc_here()
     needed = newer_glibc(version, "cpu", here)
     if needed:

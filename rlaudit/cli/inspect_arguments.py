@@ -21,10 +21,12 @@ FAIL_FOR_HELP = "move: fail only on what the move brings; state (the default): a
 
 @dataclass(frozen=True)
 class Arguments:
-    """The parsed command line. before, after: --from and --to."""
+    """The parsed command line."""
 
     paths: list[str]
+    # --from.
     before: str | None
+    # --to.
     after: str | None
     platform: str | None
     model: str | None

@@ -16,15 +16,15 @@ from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values, text_of
+from rlaudit.vllm.moved import Change, Moved, VllmPart, moved, moved_values, text_of
 from rlaudit.vllm.resolution.engine import has_v0
 from rlaudit.vllm.resolve import resolve
 
 _OTHERS = {
-    Part.ARGUMENT: "Other declared defaults",
-    Part.VARIABLE: "Other defaults of environment variables",
-    Part.SAMPLING: "Other defaults of sampling parameters",
-    Part.METHOD: "Other methods with other parameters",
+    VllmPart.ARGUMENT: "Other declared defaults",
+    VllmPart.VARIABLE: "Other defaults of environment variables",
+    VllmPart.SAMPLING: "Other defaults of sampling parameters",
+    VllmPart.METHOD: "Other methods with other parameters",
 }
 
 
@@ -43,7 +43,7 @@ def move_page(old: str, new: str, machine: Machine) -> str:
 def _parts(before: Version, after: Version, machine: Machine) -> Iterator[str]:
     changes = moved(before, after, machine)
     values = [change for change in changes if change.change is Change.VALUE]
-    telling = [change for change in values if change.part is Part.RESOLVED or change.why]
+    telling = [change for change in values if change.part is VllmPart.RESOLVED or change.why]
     nothing = "Nothing found that moves the logprobs if nothing is set and the model is not known."
     yield _section("What moves the logprobs", _lines(telling, after, machine)) or nothing
     if has_v0(before) and not has_v0(after):
@@ -57,10 +57,10 @@ def _parts(before: Version, after: Version, machine: Machine) -> Iterator[str]:
     for part, head in _OTHERS.items():
         silent = [change for change in values if change.part is part and change not in telling]
         yield _section(head, _lines(silent, after, machine))
-    for part in Part:
+    for part in VllmPart:
         gone = [change for change in changes if (change.change, change.part) == (Change.REMOVED, part)]
         yield _section(f"Removed {part}s", _removed(gone))
-    added = {part: sum((change.change, change.part) == (Change.ADDED, part) for change in changes) for part in Part}
+    added = {part: sum((change.change, change.part) == (Change.ADDED, part) for change in changes) for part in VllmPart}
     yield _section("Added", [f"{part}s: {number}" for part, number in added.items() if number])
 
 
@@ -81,7 +81,7 @@ def _lines(changes: Sequence[Moved], after: Version, machine: Machine) -> list[s
 
 def _kept_by(change: Moved, after: Version, machine: Machine) -> str:
     """Return the argument with which the new release runs as the old one did; "" if it has none."""
-    if change.part is not Part.RESOLVED:
+    if change.part is not VllmPart.RESOLVED:
         return ""
     # A release without a switch runs as with a false one.
     value: Any = False if change.before is None and change.after is True else change.before

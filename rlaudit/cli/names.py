@@ -3,6 +3,7 @@
 Nearly all are files, named after what they describe: names are found, and related, without an import of what they name.
 """
 
+import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +33,7 @@ _MENTIONS = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)+|`[a-z0-9]+`|\b\d+(?:\.\d+){
 def described() -> Mapping[str, Mapping[str, Path]]:
     """Return the names of each kind, with the file that describes each."""
     frameworks = _files("configs/dialects/frameworks", ".yaml", joint="_")
-    releases = ((name, file) for name, file in _files("vllm/data", ".json").items() if name[0].isdigit())
+    releases = _PACKAGE / "vllm" / "data" / "releases.json"
     return {
         "topics": TOPICS,
         "rules": {**_files("rules/advisories", ".yaml"), **_files("rules")},
@@ -45,7 +46,7 @@ def described() -> Mapping[str, Mapping[str, Path]]:
         "metrics": _files("statistics/metrics", joint="_"),
         # Another program of a framework is a file as `trl.server.yaml`.
         "frameworks": {name: file for name, file in frameworks.items() if "." not in name},
-        "versions": dict(sorted(releases, key=lambda release: [int(part) for part in re.findall(r"\d+", release[0])])),
+        "versions": dict.fromkeys(json.loads(releases.read_text(encoding="utf-8")), releases),
     }
 
 
@@ -92,7 +93,7 @@ def _same(name: str, other: str) -> bool:
 
 
 def _text(file: Path) -> str:
-    # The data of a release mention nothing.
+    # The file of the releases mentions nothing.
     return "" if file.suffix == ".json" else file.read_text(encoding="utf-8")
 
 

@@ -50,9 +50,10 @@ class _Entry:
 
 @dataclass(eq=False)
 class _Family:
-    """The choices of one composition, and the files that it read. search: further folders with configs."""
+    """The choices of one composition, and the files that it read."""
 
     choices: Mapping[str, str]
+    # Further folders with configs.
     search: tuple[str, ...]
     parts: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)

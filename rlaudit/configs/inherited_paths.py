@@ -18,13 +18,13 @@ DEEPEST = 12
 
 @dataclass
 class _Family:
-    """The ancestors of a file that were read. beside: each file that was searched, opened once. loaded: each parent on
-    top of its own, which many files may name.
-    """
+    """The ancestors of a file that were read."""
 
     parts: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    # Each file that was searched, opened once.
     beside: dict[str, Source | None] = field(default_factory=dict)
+    # Each parent on top of its own, which many files may name.
     loaded: dict[str, Node | None] = field(default_factory=dict)
 
     def parent(self, source: Source, name: str) -> Source | None:

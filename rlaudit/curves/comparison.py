@@ -88,12 +88,13 @@ class CurveMetric:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All metrics of a candidate against a reference. alpha: chance of a false alarm anywhere in the report."""
+    """All metrics of a candidate against a reference."""
 
     references: tuple[Run, ...]
     candidates: tuple[Run, ...]
     results: tuple[CurveMetric, ...]
     left: tuple[str, ...]
+    # Chance of a false alarm anywhere in the report.
     alpha: float
 
     def exit_code(self, *, fails: bool) -> int:

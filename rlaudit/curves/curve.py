@@ -45,11 +45,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's curves. step_name: the counter that its steps are."""
+    """A run's curves."""
 
     name: str
     paths: tuple[Path, ...]
     sink: str
+    # The counter that its steps are.
     step_name: str
     curves: Mapping[str, Curve]
     problems: tuple[Problem, ...]

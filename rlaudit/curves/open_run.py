@@ -14,7 +14,7 @@ GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
-class Source:
+class RunFiles:
     """Files of one sink that make up one run, or several named ones."""
 
     reader: RunReader
@@ -47,7 +47,7 @@ def runs_in(text: str, sink: str | None) -> list[str]:
     return list(dict.fromkeys(row.run for row in _read(text, sink)[0] if row.run is not None))
 
 
-def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], Source]:
+def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], RunFiles]:
     path = _split(text)[0]
     if sink is not None and sink not in known_readers():
         raise UsageError(f"no reader is called {sink!r}", f"there are: {', '.join(known_readers())}")
@@ -73,13 +73,13 @@ def _split(text: str) -> tuple[Path, str | None]:
     raise UsageError(f"{name if mark else text}: no such file", "expected a log of a training, or the folder of a run")
 
 
-def _of_file(path: Path, sink: str | None) -> Source:
+def _of_file(path: Path, sink: str | None) -> RunFiles:
     if sink is not None:
-        return Source(known_readers()[sink], (path,))
+        return RunFiles(known_readers()[sink], (path,))
     start = _first_bytes(path)
     for reader in known_readers().values():
         if reader.recognises(path, start):
-            return Source(reader, (path,))
+            return RunFiles(reader, (path,))
     if start.startswith(GZIP):
         raise NotFinished(f"{path} is packed with gzip", "unpack it first: gunzip --keep")
     raise NotFinished(
@@ -87,7 +87,7 @@ def _of_file(path: Path, sink: str | None) -> Source:
     )
 
 
-def _in_folder(folder: Path, sink: str | None) -> Source:
+def _in_folder(folder: Path, sink: str | None) -> RunFiles:
     """Return the files of the first reader that recognises some, in the folder or, if there are none, below it."""
     candidates = [reader for reader in known_readers().values() if sink in (None, reader.name)]
     for below in ("", "**/"):
@@ -96,7 +96,7 @@ def _in_folder(folder: Path, sink: str | None) -> Source:
                 logs = [path for path in sorted(folder.glob(below + pattern)) if path.is_file()]
                 logs = [path for path in logs if reader.recognises(path, _first_bytes(path))]
                 if logs:
-                    return Source(reader, _one_run(logs, reader, folder))
+                    return RunFiles(reader, _one_run(logs, reader, folder))
     looked = sorted({pattern for reader in candidates for pattern in reader.files})
     raise NotFinished(f"no log found in {folder}", f"looked for {', '.join(looked)}")
 

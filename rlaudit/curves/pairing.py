@@ -10,10 +10,11 @@ from rlaudit.curves.metric_names import keys_named, known_metric
 
 @dataclass(frozen=True)
 class Pair:
-    """Two keys that mean one thing. metric: None for a name of no known framework."""
+    """Two keys that mean one thing."""
 
     reference_key: str
     candidate_key: str
+    # What both mean; None for a name of no known framework.
     metric: LoggedMetric | None
 
 

@@ -23,7 +23,7 @@ Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Span:
+class EditedSpan:
     """Characters that an edit wrote, in the present text."""
 
     start: int
@@ -71,7 +71,7 @@ def fix_file(
     made: list[Finding] = []
     refused: list[str] = []
     unproven: list[Finding] = []
-    spans: list[Span] = []
+    spans: list[EditedSpan] = []
     # Two rules at odds propose the same fixes again and again: each is made only as often as it was proposed at first,
     # once per engine.
     tried: Counter[Key] = Counter()
@@ -103,7 +103,7 @@ def fix_file(
 
 
 def _batch(
-    findings: Sequence[Finding], current: InspectedFile, spans: Sequence[Span], at_once: int
+    findings: Sequence[Finding], current: InspectedFile, spans: Sequence[EditedSpan], at_once: int
 ) -> tuple[list[Finding], list[str]]:
     """Return the findings whose fixes can be made together, and why others are refused. The rest waits for a round."""
     batch: list[Finding] = []
@@ -161,7 +161,7 @@ def overlap(edit: Edit, other: Edit) -> bool:
     return edit.start < other.end and other.start < edit.end
 
 
-def undoes(edit: Edit, span: Span, text: str) -> bool:
+def undoes(edit: Edit, span: EditedSpan, text: str) -> bool:
     """Return whether an edit changes what another one wrote, beyond adding to it or writing a list anew."""
     if edit.start == edit.end or not (edit.start < span.end and span.start < edit.end):
         return False
@@ -182,12 +182,12 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def moved(spans: Sequence[Span], edits: Sequence[tuple[Edit, str]]) -> list[Span]:
+def moved(spans: Sequence[EditedSpan], edits: Sequence[tuple[Edit, str]]) -> list[EditedSpan]:
     """Return the old spans as the edits move them, and the spans of the edits. edits: each with its author."""
-    now = [Span(_shifted(span.start, edits), _shifted(span.end, edits), span.by) for span in spans]
+    now = [EditedSpan(_shifted(span.start, edits), _shifted(span.end, edits), span.by) for span in spans]
     for edit, by in edits:
         start = edit.start + sum(_growth(other) for other, _ in edits if other.end <= edit.start and other != edit)
-        now.append(Span(start, start + len(edit.replacement), by))
+        now.append(EditedSpan(start, start + len(edit.replacement), by))
     return now
 
 

@@ -10,9 +10,11 @@ from rlaudit.meaning import broken_groups, from_siblings, report_fit, sample_fit
 
 @dataclass(frozen=True)
 class DocumentedTest:
-    """A test. needs: what has to be logged. modules: their docstrings are its documentation, the derivation first."""
+    """A test."""
 
+    # What has to be logged.
     needs: str
+    # Their docstrings are its documentation, the derivation first.
     modules: tuple[ModuleType, ...]
     layer: Layer = Layer.SEMANTIC
 

@@ -184,15 +184,17 @@ def cut_of(side: Agreement) -> float:
 
 @dataclass(frozen=True)
 class Smallest:
-    """The smallest deviations that would have been seen on every one of some sides.
+    """The smallest deviations that would have been seen on every one of some sides."""
 
-    temperature: relative, of 1/T. mass: that a filter cuts. top_p: any below. min_p: any above. top_k: any below.
-    """
-
+    # Relative, of 1/T.
     temperature: float
+    # That a filter cuts.
     mass: float
+    # Any below.
     top_p: float
+    # Any above.
     min_p: float
+    # Any below.
     top_k: int
 
     @property

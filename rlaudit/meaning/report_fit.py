@@ -41,22 +41,22 @@ DIGITS = (1, 2, 3, 4)
 
 @dataclass(frozen=True)
 class ReportFit:
-    """The meaning that the reported logprobs follow.
+    """The meaning that the reported logprobs follow."""
 
-    theta: the accepted meaning (the trainer's own unless another is accepted). best: the one with the least loss,
-    accepted or not. loss, trainer_loss: mean Huber losses, nats^2 of a logit. gain_low, gain_high: 99.9 % interval over
-    prompts of trainer_loss - loss of `best`. floor: the loss that noise alone would make. halves_some:
-    whether a meaning halves the loss with some prompts left out.
-    """
-
+    # The accepted meaning (the trainer's own unless another is accepted).
     theta: Semantics
+    # The one with the least loss, accepted or not.
     best: Semantics
     differs: bool
+    # loss, trainer_loss: mean Huber losses, nats^2 of a logit.
     loss: float
     trainer_loss: float
+    # gain_low, gain_high: 99.9 % interval over prompts of trainer_loss - loss of `best`.
     gain_low: float
     gain_high: float
+    # The loss that noise alone would make.
     floor: float
+    # Whether a meaning halves the loss with some prompts left out.
     halves_some: bool = False
 
     @property

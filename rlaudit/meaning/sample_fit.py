@@ -31,21 +31,21 @@ OUT_OF_TRAINER_NATS = -20.0
 
 @dataclass(frozen=True)
 class SampleFit:
-    """The meaning that the tokens follow.
+    """The meaning that the tokens follow."""
 
-    theta: accepted (the trainer's own unless another is). best: most likely, accepted or not. gain: nats per token by
-    which `best` is likelier than the trainer, with a 99.9 % interval over prompts; ln_p: of the likelihood ratio.
-    gains_some: whether, with some prompts left out, a meaning is that much likelier (`resample.py`); `differs` asks for
-    it whichever are.
-    """
-
+    # Accepted (the trainer's own unless another is).
     theta: Semantics
+    # Most likely, accepted or not.
     best: Semantics
     differs: bool
+    # Nats per token by which `best` is likelier than the trainer, with a 99.9 % interval over prompts.
     gain: float
     gain_low: float
     gain_high: float
+    # Of the likelihood ratio.
     ln_p: float
+    # Whether, with some prompts left out, a meaning is that much likelier (`resample.py`); `differs` asks for it
+    # whichever are.
     gains_some: bool = False
 
 

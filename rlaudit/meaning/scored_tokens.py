@@ -33,27 +33,27 @@ EDGE_CAP_NATS = 1.0
 class ScoredTokens:
     """T tokens in S sequences of P prompts, with C candidate meanings and G points of a grid; logprobs in nats.
 
-    rollout_logprobs_T: as reported. trainer_logprobs_T, entropy_T, rank_T (1 = most probable), mass_above_T and
-    max_probability_T: of the trainer's own distribution. candidate_logprobs_TC: under `candidates`, -inf outside a
-    candidate's support. *_mass_TG: mass that a filter at each point of its grid would keep
-    (`candidates.py`). report_is_cut: whether the engine lists a token without any probability, as it does what a filter
-    took away.
     Raises ValueError, naming the field, if sizes do not fit.
     """
 
+    # As reported.
     rollout_logprobs_T: Floats
+    # Of the trainer's own distribution, up to max_probability_T; rank 1 is the most probable.
     trainer_logprobs_T: Floats
     entropy_T: Floats
     rank_T: Integers
     mass_above_T: Floats
     max_probability_T: Floats
+    # Under `candidates`, -inf outside a candidate's support.
     candidate_logprobs_TC: NDArray[Any]
+    # Three filters: the mass that each would keep at each point of its grid (`candidates.py`).
     nucleus_mass_TG: NDArray[Any]
     top_k_mass_TG: NDArray[Any]
     min_p_mass_TG: NDArray[Any]
     sequence_T: Integers
     prompt_S: Integers
     candidates: tuple[Semantics, ...]
+    # Whether the engine lists a token without any probability, as it does what a filter took away.
     report_is_cut: bool = False
 
     def __post_init__(self) -> None:

@@ -67,15 +67,13 @@ WITNESSES = 3
 
 @dataclass(frozen=True, eq=False)
 class SharedDraws:
-    """N draws in contexts that at least two samples share. Contexts are numbered; logprobs are in nats.
+    """N draws in contexts that at least two samples share. Contexts are numbered; logprobs are in nats."""
 
-    prompt_N: 0..prompts-1, what intervals resample. surprise_N: -log of what is reported for the tokens that led to the
-    context, of each MOST_SURPRISE at most.
-    """
-
+    # 0..prompts-1, what intervals resample.
     prompt_N: Integers
     context_N: Integers
     token_N: Integers
+    # -log of what is reported for the tokens that led to the context, of each MOST_SURPRISE at most.
     surprise_N: Floats
     rollout_logprobs_N: Floats
     trainer_logprobs_N: Floats
@@ -92,26 +90,28 @@ _BY_DRAW = tuple(field.name for field in fields(SharedDraws) if field.name.endsw
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Draws against one side's logprobs.
+    """Draws against one side's logprobs."""
 
-    excess: share of draws that a sibling drew too, less the mass that the logprobs give those. step: relative change of
-    1/T that the sharpness says, positive where tokens are sharper. odds: the same from the odds of kept tokens alone.
-    cut: of the mass c that a filter takes of each context, c / (1 - c), on average over draws; flat: their share of
-    whose contexts siblings hold too little to tell. cut_steps_G: the step that a filter makes which cuts the shares
-    CUTS of every context, as far as it has so much that no sibling drew; cut_masses_G: what it cuts then, on average
-    over draws. reach: no top-p below it was in force. floor: nor a min-p above.
-    rank: nor a top-k below.
-    """
-
+    # Share of draws that a sibling drew too, less the mass that the logprobs give those.
     excess: Estimate
+    # Relative change of 1/T that the sharpness says, positive where tokens are sharper.
     step: Estimate
+    # The same from the odds of kept tokens alone.
     odds: Estimate
+    # Of the mass c that a filter takes of each context, c / (1 - c), on average over draws.
     cut: Estimate
+    # Their share of whose contexts siblings hold too little to tell.
     flat: float
+    # The step that a filter makes which cuts the shares CUTS of every context, as far as it has so much that no sibling
+    # drew.
     cut_steps_G: Floats
+    # What it cuts then, on average over draws.
     cut_masses_G: Floats
+    # No top-p below it was in force.
     reach: float
+    # Nor a min-p above.
     floor: float
+    # Nor a top-k below.
     rank: int
     draws: int
     prompts: int
@@ -212,21 +212,22 @@ def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """R distinct tokens, context by context. times_R: how many drew it; alone_R: one did.
-
-    mass_R, mass_l_R, mass_ll_R: sums of p, p l and p l^2 over what the others drew, as each draw of the token finds it;
-    room_R: 1 - mass. above_R: mass of the tokens drawn here that are more probable. rank_R: how many those are, and
-    one. relative_R: p over the largest.
-    """
+    """R distinct tokens, context by context."""
 
     prompt_R: Integers
+    # How many drew it.
     times_R: Integers
     logprob_R: Floats
+    # mass_R, mass_l_R, mass_ll_R: sums of p, p l and p l^2 over what the others drew, as each draw of the token finds
+    # it.
     mass_R: Floats
     mass_l_R: Floats
     mass_ll_R: Floats
+    # Mass of the tokens drawn here that are more probable.
     above_R: Floats
+    # How many those are, and one.
     rank_R: Floats
+    # Its p over the largest.
     relative_R: Floats
     prompts: int
 

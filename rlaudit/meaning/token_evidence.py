@@ -32,10 +32,7 @@ Statistic = TypeVar("Statistic")
 
 @dataclass(frozen=True, eq=False)
 class TokenEvidence:
-    """T tokens in S sequences of P clusters (prompts, or sequences if prompts are too few to resample).
-
-    sequence_T, cluster_S: as in LogprobPairs.
-    """
+    """T tokens in S sequences of P clusters (prompts, or sequences if prompts are too few to resample)."""
 
     # Trainer - rollout in nats, the trainer taken under the meaning that the rollout reports; finite.
     log_ratio_T: Floats
@@ -43,6 +40,7 @@ class TokenEvidence:
     trainer_logprobs_T: Floats
     token_id_T: Integers
     position_T: Integers
+    # sequence_T, cluster_S: as in LogprobPairs.
     sequence_T: Integers
     cluster_S: Integers
     # Covariates, each (T,), by the names of the token table; and version_lag, batch_size, seen_before,

@@ -63,15 +63,16 @@ FILTER_OF = {WhichTest.TOP_P: "top_p", WhichTest.TOP_K: "top_k", WhichTest.MIN_P
 class SemanticTest:
     """One test: how surprising what was found is, how large the effect is, and whether both show it.
 
-    ln_p is the natural logarithm of the p-value, for values that underflow. shows: whichever part of the prompts is
-    left out (`resample.py`); leans: with some part left out only.
+    ln_p is the natural logarithm of the p-value, for values that underflow.
     """
 
     name: WhichTest
     ln_p: float
     estimate: float | None
     estimate_of: str
+    # Whichever part of the prompts is left out (`resample.py`).
     shows: bool
+    # With some part left out only.
     leans: bool = False
 
     @property

@@ -15,15 +15,17 @@ from rlaudit.recording.recording import Recording
 
 @dataclass(frozen=True)
 class EngineProcesses:
-    """One engine that had requests. builder: the process whose configuration it has, a front end or their parent.
+    """One engine that had requests.
 
     A process that built several engines stands in it with the requests and calls of this one alone (`Process.only`).
-    processes: all of them, fronts too. missing: what cannot be assigned to one engine, in sentences.
     """
 
+    # The process whose configuration it has, a front end or their parent.
     builder: Process
     fronts: tuple[Process, ...]
+    # All of them, fronts too.
     processes: tuple[Process, ...]
+    # What cannot be assigned to one engine, in sentences.
     missing: tuple[str, ...] = ()
 
     @property

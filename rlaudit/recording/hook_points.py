@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.recording.shipped import rlaudit_recorder
-from rlaudit.vllm.catalogue import DATA
+from rlaudit.vllm.facts import DATA
 
 FILE = "hooks.json"
 ASYNC = "async"  # beside a method's parameters: it is a coroutine
@@ -44,9 +44,11 @@ class Index:
 
 @dataclass(frozen=True)
 class HookPoints:
-    """hooks: the methods of PARTS, as `module:Class.method`. objects: the classes read, as `module:Class`."""
+    """What the recorder hooks and reads in each release."""
 
+    # The methods of PARTS, as `module:Class.method`.
     hooks: Index
+    # The classes that are read, as `module:Class`.
     objects: Index
 
     @property

@@ -22,32 +22,31 @@ _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
 
 @dataclass(frozen=True)
 class Sampled:
-    """One kind of sampling, and how many requests used it; None if no count was written.
+    """One kind of sampling, and how many requests used it; None if no count was written."""
 
-    parameters: those of the most requests of the kind, which stand in `line` of `process`. most: the least and the
-    greatest max_tokens; None if a request had none.
-    """
-
+    # Those of the most requests of the kind, which stand in `line` of `process`.
     parameters: Mapping[str, Any]
     requests: int | None
     process: Process
     line: int
+    # The least and the greatest max_tokens; None if a request had none.
     most: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
 class RecordedEngine:
-    """An engine. process: the one that built it. served: the front ends that gave it requests.
+    """An engine."""
 
-    processes: these, and those that hold its weights. replicas: how many were built alike, of which this is the first.
-    others: those of them that other processes built.
-    """
-
+    # The one that built it.
     process: Process
     engine: Engine
+    # The front ends that gave it requests.
     served: tuple[ServedWeights, ...]
+    # These, and those that hold its weights.
     processes: tuple[Process, ...]
+    # How many were built alike, of which this is the first.
     replicas: int = 1
+    # Those of them that other processes built.
     others: tuple["RecordedEngine", ...] = ()
 
     @property

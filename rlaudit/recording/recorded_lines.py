@@ -115,9 +115,10 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True)
 class Field:
-    """What a field has to be. needed: without it the line says nothing; else `otherwise` stands for it."""
+    """What a field has to be."""
 
     fits: Callable[[Any], bool]
+    # Without it the line says nothing; else `otherwise` stands for it.
     needed: bool = False
     otherwise: Any = None
 

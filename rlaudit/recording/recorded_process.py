@@ -25,12 +25,14 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Engine:
-    """A configuration that was resolved. line: of its file. effective: None if that failed, with its error."""
+    """A configuration that was resolved."""
 
+    # The line of the process's file.
     line: int
     number: int
     class_name: str | None
     written: Mapping[str, Any]
+    # None if that failed, with its error.
     effective: Mapping[str, Any] | None
     error: str | None
 
@@ -43,44 +45,47 @@ class Engine:
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that holds weights. instance: of the configuration that it was started with."""
+    """A process that holds weights."""
 
     class_name: str | None
     rank: int | None
     device: str | None
     capability: tuple[int, ...] | None
+    # Of the configuration that it was started with.
     instance: str | None
 
 
 @dataclass(frozen=True)
 class Model:
-    """What was loaded in a worker. dtypes: how many tensors have each."""
+    """What was loaded in a worker."""
 
     class_name: str | None
     tensors: int | None
+    # How many tensors have each.
     dtypes: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a hooked method, and calls like it that followed with nothing in between.
-
-    what: the method, as `vllm.v1.engine.core:EngineCore.reset_prefix_cache` or `worker.update_weights`.
-    end: None for one that was not seen to end; of the last of several calls. result: of the first.
-    in_flight: requests that the engine held when it began. count: how many calls. errors: how many of them failed.
-    engine: which of those that the process built; None if unknown, or built elsewhere.
-    """
+    """A call of a hooked method, and calls like it that followed with nothing in between."""
 
     number: int
+    # The method, as `vllm.v1.engine.core:EngineCore.reset_prefix_cache` or `worker.update_weights`.
     what: str
     begin: float
+    # None for one that was not seen to end; of the last of several calls.
     end: float | None
     arguments: Mapping[str, Any]
+    # Of the first.
     result: Any
     error: str | None
+    # Requests that the engine held when it began.
     in_flight: int | None
+    # How many calls.
     count: int = 1
+    # How many of them failed.
     errors: int = 0
+    # Which of those that the process built; None if unknown, or built elsewhere.
     engine: int | None = None
 
     @property
@@ -97,18 +102,17 @@ class Call:
 
 @dataclass(frozen=True)
 class Load:
-    """Tensors given to `load_weights`, without an event or a repeated name in between.
-
-    end: None for a load that was not seen to end. tensors: number of the set of tensors; None if unknown.
-    inside: the number of the call that it happened in.
-    """
+    """Tensors given to `load_weights`, without an event or a repeated name in between."""
 
     number: int
     begin: float
+    # None for a load that was not seen to end.
     end: float | None
     first: str | None
+    # Number of the set of tensors; None if unknown.
     tensors: int | None
     in_flight: int | None
+    # The number of the call that it happened in.
     inside: int | None
     error: str | None
 
@@ -123,7 +127,7 @@ class TensorSet:
 
 @dataclass(frozen=True)
 class Totals:
-    """Counts since a process began, of all its sequences, kept or not. ended: at an orderly exit."""
+    """Counts since a process began, of all its sequences, kept or not."""
 
     at: float
     requests: int | None
@@ -131,6 +135,7 @@ class Totals:
     tokens: int | None
     kept_sequences: int | None
     by_sampling: Mapping[int, int]
+    # At an orderly exit.
     ended: bool
 
 
@@ -152,34 +157,31 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a training. at: its host's monotonic clock when it was first recorded; wall: the epoch's then.
-
-    sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
-    each kind can be used. salted: how many kept requests had a cache salt. asked: how many kept requests each engine
-    (None: unknown) had with each sampling.
-    key: names the key of a redacted copy; None for what was recorded as it was. Older releases recorded redacted ones.
-    missing: what is not recorded, in sentences. damaged: the sentences on lines that cannot be used, each with the
-    number of lines. only: the one engine, of several that the process built, whose requests and calls these are.
-    """
+    """One process of a training."""
 
     file: Path
+    # Its host's monotonic clock when it was first recorded.
     at: float
     host: str
     boot: str | None
     pid: int
     parent: int | None
     name: str | None
+    # The epoch's then.
     wall: float | None
     argv: tuple[str, ...]
     python: str | None
     versions: Mapping[str, str]
     environment: Mapping[str, str]
+    # Names the key of a redacted copy; None for what was recorded as it was. Older releases recorded redacted ones.
     key: str | None
     hooked: tuple[str, ...]
     engines: tuple[Engine, ...]
     workers: tuple[Worker, ...]
     models: tuple[Model, ...]
+    # The distinct sampling parameters by their numbers.
     sampling: Mapping[int, Mapping[str, Any]]
+    # Where they stand.
     sampling_lines: Mapping[int, int]
     calls: tuple[Call, ...]
     loads: tuple[Load, ...]
@@ -187,11 +189,17 @@ class Process:
     totals: Totals | None
     failed: tuple[Failed, ...]
     dropped: tuple[Dropped, ...]
+    # How many of each kind can be used.
     records: Mapping[str, int]
+    # How many kept requests had a cache salt.
     salted: int
+    # How many kept requests each engine (None: unknown) had with each sampling.
     asked: Mapping[tuple[int | None, int | None], int]
+    # What is not recorded, in sentences.
     missing: tuple[str, ...]
+    # The sentences on lines that cannot be used, each with the number of lines.
     damaged: tuple[tuple[str, int], ...]
+    # The one engine, of several that the process built, whose requests and calls these are.
     only: int | None = None
 
     @property
@@ -261,7 +269,7 @@ _LISTED: Mapping[str, type] = {
 
 @dataclass
 class _Reader:
-    """What has been read of one file. open_requests: of each id, how many have no line with their tokens."""
+    """What has been read of one file."""
 
     first: dict[str, Any]
     damage: Damage
@@ -274,6 +282,7 @@ class _Reader:
     tensors: dict[int, TensorSet] = field(default_factory=dict)
     totals: Totals | None = None
     records: Counter[str] = field(default_factory=Counter)
+    # Of each id, how many have no line with their tokens.
     open_requests: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
     salted: int = 0

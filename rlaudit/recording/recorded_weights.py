@@ -17,30 +17,28 @@ from rlaudit.recording.weight_readings import Elements, ReadUpdate, elements_of
 
 @dataclass(frozen=True)
 class WeightsOfVersion:
-    """What was read of one version of the weights, the number of updates that had ended before.
-
-    changed: elements that were sent with another value than the time before. rounded_away: how many of these the
-    engine's dtype rounds to the value it had. apart: the distance of what is held from what was sent, relative to that;
-    None if no tensor compares.
-    """
+    """What was read of one version of the weights, the number of updates that had ended before."""
 
     version: int
+    # Elements that were sent with another value than the time before.
     changed: int
+    # How many of these the engine's dtype rounds to the value it had.
     rounded_away: int
+    # The distance of what is held from what was sent, relative to that; None if no tensor compares.
     apart: float | None
 
 
 @dataclass(frozen=True)
 class RecordedWeights:
-    """faults: what no update explains, each as what follows "the engine's weights". dtypes: of the engine's tensors.
+    """What a recording has of the weights of engines."""
 
-    trainer_dtypes: in which the trainer computed the policy's logprobs, None for a call whose dtype is unknown.
-    versions: those that were read after an update, in their order.
-    """
-
+    # What no update explains, each as what follows "the engine's weights".
     faults: tuple[str, ...] = ()
+    # Dtypes of the engine's tensors.
     dtypes: frozenset[str] = frozenset()
+    # Dtypes in which the trainer computed the policy's logprobs, None for a call whose dtype is unknown.
     trainer_dtypes: frozenset[str | None] = frozenset()
+    # The versions that were read after an update, in their order.
     versions: tuple[WeightsOfVersion, ...] = ()
 
 

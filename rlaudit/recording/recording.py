@@ -22,17 +22,15 @@ REDACTED = (
 
 @dataclass(frozen=True)
 class Recording:
-    """The processes of a training, in the order in which they began.
-
-    absent: parts that are not recorded because no process had a method for them. missing: what is not recorded, of all
-    processes and of the folder, in sentences. damaged: the sentences on lines and files that cannot be used, each with
-    the number of these.
-    """
+    """The processes of a training, in the order in which they began."""
 
     path: Path
     processes: tuple[Process, ...]
+    # Parts that are not recorded because no process had a method for them.
     absent: tuple[str, ...]
+    # What is not recorded, of all processes and of the folder, in sentences.
     missing: tuple[str, ...]
+    # The sentences on lines and files that cannot be used, each with the number of these.
     damaged: tuple[tuple[str, int], ...]
 
 

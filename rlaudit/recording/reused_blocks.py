@@ -34,14 +34,13 @@ _MOST_OF_A_STEP = 1 << 31
 
 @dataclass(frozen=True)
 class Reused:
-    """What one sequence took from the prefix cache.
+    """What one sequence took from the prefix cache."""
 
-    cached: tokens. stale: those that older weights had computed than sampled its first token; None if unknown.
-    outlived: how many updates the oldest of these had outlived.
-    """
-
+    # Tokens that it took.
     cached: int
+    # Those that older weights had computed than sampled its first token; None if unknown.
     stale: int | None
+    # How many updates the oldest of these had outlived.
     outlived: int = 0
 
 
@@ -181,9 +180,10 @@ class _KeptTokens:
 
 @dataclass(frozen=True)
 class _Reset:
-    """A moment at which the cache was emptied. until: nothing was computed before that, as the engine was paused."""
+    """A moment at which the cache was emptied."""
 
     at: float
+    # Nothing was computed before that, as the engine was paused.
     until: float
 
 

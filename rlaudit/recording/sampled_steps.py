@@ -18,12 +18,11 @@ MOST_LOST = 1 << 20
 
 @dataclass(frozen=True)
 class SampledSteps:
-    """Steps by their numbers. stamps: monotonic clock of the engine core, NaN for a step that is in no line.
+    """Steps by their numbers."""
 
-    tokens: sampled.
-    """
-
+    # Monotonic clock of the engine core, NaN for a step that is in no line.
     stamps: "array[float]"
+    # How many tokens each sampled.
     tokens: "array[int]"
 
     def first_after(self, clock: float) -> float | None:

@@ -35,18 +35,18 @@ Elements = dict[str, bytes]
 
 @dataclass(frozen=True)
 class ReadUpdate:
-    """What was read after an update whose tensors were seen. at: on the process's clock.
+    """What was read after an update whose tensors were seen."""
 
-    changed: elements that were sent with another value than the time before. rounded_away: how many of these the
-    engine's dtype rounds to the value it had. compared: all elements that were sent before as well.
-    apart: root mean square, over tensors, of the distance between what was sent and what is held, relative to what was
-    sent; None if no tensor compares.
-    """
-
+    # On the process's clock.
     at: float
+    # Elements that were sent with another value than the time before.
     changed: int
+    # How many of these the engine's dtype rounds to the value it had.
     rounded_away: int
+    # All elements that were sent before as well.
     compared: int
+    # Root mean square, over tensors, of the distance between what was sent and what is held, relative to what was sent;
+    # None if no tensor compares.
     apart: float | None
 
 
@@ -197,14 +197,12 @@ def _any_between(clocks: Sequence[float], begin: float, end: float) -> bool:
 
 @dataclass
 class _Compared:
-    """What updates sent against what the engine then held, and against what it held before.
-
-    past: what each tensor was sent as last, what that is in the engine's dtype, and what the engine then held.
-    stayed: of each update, the tensors that did not move, and whether any other tensor did or held what was sent.
-    """
+    """What updates sent against what the engine then held, and against what it held before."""
 
     readings: WeightReadings = field(default_factory=WeightReadings)
+    # What each tensor was sent as last, what that is in the engine's dtype, and what the engine then held.
     past: dict[str, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
+    # Of each update, the tensors that did not move, and whether any other tensor did or held what was sent.
     stayed: list[tuple[list[str], bool]] = field(default_factory=list)
 
     def add(self, sets: Mapping[int, TensorSet], record: dict[str, Any], model: Elements) -> None:

@@ -35,27 +35,30 @@ Begun = TypeVar("Begun", Call, Load)
 
 @dataclass(frozen=True)
 class Update:
-    """One update. begin, end: monotonic clock; end is None for one that was not seen to end.
-
-    names: tensors that were loaded, without repeats. how: what brought them, in order.
-    pause: the mode that generation was paused with, "" if the call named none, None without a pause.
-    clear_cache: the pause's argument; None if it had none. reset: whether the prefix cache was reset after the update
-    began and before the next token; False also if the engine refused, None if it may have (`emptied`).
-    order: the calls from the pause, or the first load, to the next token. in_flight: requests that the engine held.
-    tokens: sampled while it went on. error: of a load or a call that failed.
-    """
+    """One update."""
 
     number: int
+    # begin, end: monotonic clock; end is None for one that was not seen to end.
     begin: float
     end: float | None
+    # Tensors that were loaded, without repeats.
     names: tuple[str, ...]
+    # What brought them, in order.
     how: tuple[str, ...]
+    # The mode that generation was paused with, "" if the call named none, None without a pause.
     pause: str | None
+    # The pause's argument; None if it had none.
     clear_cache: bool | None
+    # Whether the prefix cache was reset after the update began and before the next token; False also if the engine
+    # refused, None if it may have (`emptied`).
     reset: bool | None
+    # The calls from the pause, or the first load, to the next token.
     order: tuple[str, ...]
+    # Requests that the engine held.
     in_flight: int | None
+    # Sampled while it went on.
     tokens: int
+    # Of a load or a call that failed.
     error: str | None
 
     @property
@@ -66,17 +69,17 @@ class Update:
 
 @dataclass(frozen=True)
 class ServedWeights:
-    """One front end with the engine whose weights it samples from.
-
-    number: of the engine among those of the recording. steps: of this front end. updates: of the engine, with the
-    tokens that all its front ends were given meanwhile. missing: what is not known, in sentences.
-    """
+    """One front end with the engine whose weights it samples from."""
 
     front: Process
+    # Of the engine among those of the recording.
     number: int
     engine: EngineProcesses
+    # Of this front end.
     steps: SampledSteps
+    # Of the engine, with the tokens that all its front ends were given meanwhile.
     updates: tuple[Update, ...]
+    # What is not known, in sentences.
     missing: tuple[str, ...]
 
     def version_at(self, clock: float) -> int:
@@ -140,12 +143,14 @@ def _steps(front: Process, damage: Damage) -> SampledSteps:
 
 @dataclass(frozen=True)
 class _Moved:
-    """Weights that moved in one process without a break. names: of tensors, in order. how: what brought them."""
+    """Weights that moved in one process without a break."""
 
     process: Process
     begin: float
     end: float
+    # Of tensors, in order.
     names: tuple[str, ...]
+    # What brought them.
     how: tuple[str, ...]
     in_flight: int | None
     error: str | None
@@ -153,14 +158,13 @@ class _Moved:
 
 @dataclass(frozen=True)
 class _Timeline:
-    """The calls of processes with one clock, in order; loads: all of theirs, with the names of their tensors.
-
-    paused: for each call the pause that nothing had resumed before it.
-    """
+    """The calls of processes with one clock, in order."""
 
     calls: tuple[Call, ...]
     begins: tuple[float, ...]
+    # All loads of theirs, with the names of their tensors.
     loads: tuple[tuple[float, tuple[str, ...]], ...]
+    # For each call the pause that nothing had resumed before it.
     paused: tuple[Call | None, ...]
     steps: SampledSteps
 

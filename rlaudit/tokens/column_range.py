@@ -29,12 +29,14 @@ LARGEST_REWARD = 1e12
 
 @dataclass(frozen=True)
 class Range:
-    """From low to high, both included. whole: nothing between two whole numbers. minus_infinity: as well."""
+    """From low to high, both included."""
 
     low: float
     high: float
     expected: str
+    # Whether nothing lies between two whole numbers.
     whole: bool = False
+    # Whether minus infinity is in it as well.
     minus_infinity: bool = False
 
     def broken(self, values: NDArray[Any]) -> NDArray[np.bool_] | None:

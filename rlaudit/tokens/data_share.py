@@ -12,19 +12,19 @@ MOST_LEFT_OUT = 0.05
 
 @dataclass(frozen=True)
 class DataShare:
-    """sequences, tokens: in the figures. left_out: given, and in no figure; tokens as far as they could be read.
-
-    Tokens that the loss does not count are in neither. unread: the rest of a file is unknown, however much it was.
-    sample_of: how many sequences these were taken from, if they are a sample. missable: the share of those that may be
-    wrong although none of these is, in 5 of 100 samples.
-    """
+    """How much of what was given is in the figures. Tokens that the loss does not count are in neither."""
 
     sequences: int
+    # Given, and in no figure.
     sequences_left_out: int
     tokens: int
+    # Given, and in no figure, as far as they could be read.
     tokens_left_out: int
+    # The rest of a file is unknown, however much it was.
     unread: bool = False
+    # How many sequences these were taken from, if they are a sample.
     sample_of: int | None = None
+    # The share of those that may be wrong although none of these is, in 5 of 100 samples.
     missable: float = 0.0
 
     @property

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison of a file that holds several.
-
-    where: the columns and values that its rows have. renamed: columns that have other names in the file. sampling: how
-    its tokens were sampled, by our names, if the format says it. notes, not_seen: what a reader of its figures must
-    know, and what is in none of them. weights: what the engine's were, if the format says it.
-    """
+    """One comparison of a file that holds several."""
 
     name: str = ""
+    # The columns and values that its rows have.
     where: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # Columns that have other names in the file.
     renamed: RenamedColumns = AS_OURS
+    # How its tokens were sampled, by our names, if the format says it.
     sampling: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    # notes, not_seen: what a reader of its figures must know, and what is in none of them.
     notes: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
+    # What the engine's were, if the format says it.
     weights: RecordedWeights | None = None
 
 
@@ -68,31 +68,32 @@ def nothing_aside(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Export:
-    """name: as in messages and documents. title: what it is. files: what it looks like on disk.
+    """A format: how to recognise a file of it, and how to read it."""
 
-    columns: those of a file, if they alone make it one of this format. A trainer's table without rollout logprobs is
-    one too.
-    sample: reads about so many tokens, spread over a file, with every column; None if no part of it can be read without
-    the rest: then the stream is sampled.
-    tokens: how many are in a file, if that is known without reading it.
-    aside: whether a file of a folder is not among its rollouts.
-    is_folder: whether a folder is recognised and read as a whole, as a file of another format is.
-    scorable: gives the sequences of a batch that a model may score: those of the first token's weights.
-    partners: made of the paths of its log and of a trainer's table, if names of prompts and samples do not join them.
-    note: what a reader of figures made from it must know, "" if nothing.
-    """
-
+    # As in messages and documents.
     name: str
+    # What it is.
     title: str
+    # What it looks like on disk.
     files: str
     recognise: Callable[[Path], bool]
     read: Read
     parts: Callable[[Path], tuple[Part, ...]] = one_part
+    # Reads about so many tokens, spread over a file, with every column; None if no part of it can be read without the
+    # rest: then the stream is sampled.
     sample: Callable[[Path, int, PromptNumbers, Part], Iterator[TokenBatch]] | None = None
+    # The columns of a file, if they alone make it one of this format. A trainer's table without rollout logprobs is one
+    # too.
     columns: Callable[[Path], Collection[str]] | None = None
+    # How many tokens are in a file, if that is known without reading it.
     tokens: Callable[[Path], int | None] = nobody_knows
+    # Whether a file of a folder is not among its rollouts.
     aside: Callable[[Path], bool] = nothing_aside
+    # Whether a folder is recognised and read as a whole, as a file of another format is.
     is_folder: bool = False
+    # Gives the sequences of a batch that a model may score: those of the first token's weights.
     scorable: Callable[[Path, TokenBatch], TokenBatch] = all_scorable
+    # Made of the paths of its log and of a trainer's table, if names of prompts and samples do not join them.
     partners: "Callable[[Path, Path], NamedAlike] | None" = None
+    # What a reader of figures made from it must know, empty if nothing.
     note: str = ""

@@ -31,15 +31,14 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong, in one sentence. Faults of one kind and column are counted together.
-
-    line: 1-based, in a text file. sequence, column: the names of the only ones concerned.
-    """
+    """One thing wrong, in one sentence. Faults of one kind and column are counted together."""
 
     path: Path
     kind: FaultKind
     message: str
+    # 1-based, in a text file.
     line: int | None = None
+    # sequence, column: the names of the only ones concerned.
     sequence: str | None = None
     column: str = ""
 
@@ -50,13 +49,14 @@ class Fault:
 
 @dataclass(frozen=True)
 class Met:
-    """The first fault of a kind, and how many there were. sequences, tokens: left out because of them.
+    """The first fault of a kind, and how many there were.
 
     Tokens that could not be read are unknown, and count as none.
     """
 
     first: Fault
     count: int
+    # sequences, tokens: left out because of them.
     sequences: int
     tokens: int
 

@@ -22,17 +22,17 @@ SIDES = {"rollout_logprob": "rollout_logprobs_T", "trainer_logprob": "trainer_lo
 
 @dataclass(frozen=True)
 class Places:
-    """Tokens of a log, by all of these that are given.
+    """Tokens of a log, by all of these that are given."""
 
-    column, value: the one number (NaN: none) that this side's logprob has there. last: of a sequence's counted tokens.
-    runs: of at least so many such tokens, one after the other. positions: in the completion.
-    """
-
+    # column, value: the one number (NaN: none) that this side's logprob has there.
     column: str = ""
     value: float = np.nan
+    # Of a sequence's counted tokens.
     last: bool = False
     token_id: int | None = None
+    # Of at least so many such tokens, one after the other.
     runs: int = 1
+    # In the completion.
     positions: tuple[int, ...] = ()
 
     def of(self, batch: TokenBatch) -> NDArray[np.bool_]:
@@ -55,19 +55,20 @@ class Places:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found, in a sentence, and what follows from it.
-
-    unused: the columns that are not used. capped: the logprobs of which none may be above 0. not_drawn: the tokens that
-    are left out. placed: whether a number was put in for their logprobs. missing: whether these are missing.
-    ends_missing: the share of all draws that was not logged because ends of sequence are left out.
-    """
+    """What a check found, in a sentence, and what follows from it."""
 
     because: str
+    # The columns that are not used.
     unused: tuple[str, ...] = ()
+    # The tokens that are left out.
     not_drawn: Places | None = None
+    # Whether a number was put in for their logprobs.
     placed: bool = False
+    # Whether these are missing.
     missing: bool = False
+    # The share of all draws that was not logged because ends of sequence are left out.
     ends_missing: float = 0.0
+    # The logprobs of which none may be above 0.
     capped: tuple[str, ...] = ()
 
 

@@ -64,8 +64,9 @@ def joined(
 
 @dataclass(frozen=True)
 class _Key:
-    """What two sequences must share besides prompt, sample and length. columns: of ONCE_PER_SEQUENCE."""
+    """What two sequences must share besides prompt, sample and length."""
 
+    # Of ONCE_PER_SEQUENCE.
     columns: tuple[str, ...]
     token_ids: bool
 
@@ -92,10 +93,11 @@ class _Key:
 
 @dataclass(eq=False)
 class _Held:
-    """A batch with sequences that wait for a counterpart. waits: (S,)."""
+    """A batch with sequences that wait for a counterpart."""
 
     batch: TokenBatch
     keys: list[int]
+    # (S,) whether each sequence waits.
     waits: NDArray[np.bool_]
 
     def compact(self) -> "_Held | None":
@@ -111,13 +113,11 @@ class _Held:
 
 @dataclass
 class _Side:
-    """One table: the keys it has had, and the sequences that wait for a counterpart.
-
-    waiting: key -> the number of its batch among `held`, and its place in there.
-    """
+    """One table: the keys it has had, and the sequences that wait for a counterpart."""
 
     path: Path
     held: dict[int, _Held] = field(default_factory=dict)
+    # Key -> the number of its batch among `held`, and its place in there.
     waiting: dict[int, tuple[int, int]] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
     sequences: int = 0

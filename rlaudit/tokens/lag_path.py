@@ -52,16 +52,14 @@ FEWEST_PAIRS = 3  # two points always lie on a line
 
 @dataclass(frozen=True)
 class Stretch:
-    """Tokens first..end-1 of a sequence that agree at `lag`, or at none (None). Costs are capped nats per token.
-
-    tokens: how many of them have a rollout logprob; the others say nothing.
-    """
+    """Tokens first..end-1 of a sequence that agree at `lag`, or at none (None). Costs are capped nats per token."""
 
     first: int
     end: int
     lag: int | None
     cost: float
     cost_unshifted: float
+    # How many of them have a rollout logprob; the others say nothing.
     tokens: int
 
     @property
@@ -157,14 +155,15 @@ def _stretch(first: int, end: int, state: int, costs_LK: Floats, scored_L: NDArr
 class LagFit:
     """What the tokens of a stretch that have a counterpart at a lag say of it. Costs are capped nats per token.
 
-    cost_own: of the rollout against itself at the lag. Text that repeats, or is nearly certain all along, is as near to
-    itself as the trainer's side is to it. alike: correlation of both sides at the lag, None of too few tokens.
+    Text that repeats, or is nearly certain all along, is as near to itself as the trainer's side is to it.
     """
 
     tokens: int
     cost: float
     cost_unshifted: float
+    # Of the rollout against itself at the lag.
     cost_own: float
+    # Correlation of both sides at the lag, None of too few tokens.
     alike: float | None
 
     def saved(self, least: float) -> bool:

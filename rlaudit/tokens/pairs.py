@@ -34,20 +34,19 @@ def importance_ratio_minus_one(log_ratio: Floats) -> Floats:
 class LogprobPairs:
     """Rollout and trainer logprobs (nats) of T sampled tokens in S sequences of P prompts.
 
-    rollout_logprobs_T, trainer_logprobs_T: (T,) what each side says of the sampled token.
-    sequence_T: (T,) sequence of each token, 0..S-1, non-decreasing.
-    prompt_S: (S,) prompt of each sequence, 0..P-1. Two arms that share prompts number them alike.
-    entropy_T: (T,) entropy of the trainer's distribution, if the trainer recorded it.
-    prompts: P, if prompts without a sequence must keep their number (chunks of one file, paired arms).
-
     Raises ValueError that names the field if shapes or indices do not fit. `integrity.py` judges values.
     """
 
+    # rollout_logprobs_T, trainer_logprobs_T: (T,) what each side says of the sampled token.
     rollout_logprobs_T: Floats
     trainer_logprobs_T: Floats
+    # (T,) sequence of each token, 0..S-1, non-decreasing.
     sequence_T: Integers
+    # (S,) prompt of each sequence, 0..P-1. Two arms that share prompts number them alike.
     prompt_S: Integers
+    # (T,) entropy of the trainer's distribution, if the trainer recorded it.
     entropy_T: Floats | None = None
+    # P, if prompts without a sequence must keep their number (chunks of one file, paired arms).
     prompts: int | None = None
 
     def __post_init__(self) -> None:

@@ -19,8 +19,9 @@ IDENTITY = (PROMPT, "sample_id")
 
 @dataclass(frozen=True)
 class RenamedColumns:
-    """theirs: our name of a column to the table's."""
+    """The names that a table has for our columns."""
 
+    # Our name of a column -> the table's.
     theirs: Mapping[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:

@@ -60,13 +60,14 @@ def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool 
 
 @dataclass(frozen=True, eq=False)
 class _Broken:
-    """Tokens with an impossible value in one column. what: printed instead of the value, if that explains more."""
+    """Tokens with an impossible value in one column."""
 
     kind: FaultKind
     column: str
     broken_T: NDArray[np.bool_]
     values: Column
     expected: str
+    # Printed instead of the value, if that explains more.
     what: str = ""
 
     def problem(self, batch: TokenBatch, place: int) -> str:

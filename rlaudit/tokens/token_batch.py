@@ -57,34 +57,37 @@ _PADDING: Mapping[str, float] = {TOPS[name]: missing for name, missing in MISSIN
 class TokenBatch:
     """T sampled tokens in S sequences; logprobs in nats.
 
-    rollout_logprobs_T: as the engine reported them. trainer_logprobs_T: NaN for a token that was not scored.
-    token_id_T: -1 if the export has none. position_T: 0 is the first completion token.
-    sequence_T: 0..S-1, non-decreasing, every sequence has a token.
-    prompt_S: number of the prompt, or of its group if a file has more prompts than numbers; the same for the
-    whole file. prompt_names_S, sample_names_S: as in the file, for messages.
-    token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
-    sequence_columns: reward, step, batch_id and cached_tokens, as far as it has them once per sequence, each (S,).
     *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None if the file has none.
-    prompt_token_ids_S: the prompt's token ids, an array each; None if the file has none. Only scoring needs them.
-    prompt_texts_S: the prompt as a text, or as a list of chat messages, if the file has that.
+
     Raises ValueError, naming the field, when sizes do not fit.
     """
 
+    # As the engine reported them.
     rollout_logprobs_T: Floats
+    # NaN for a token that was not scored.
     trainer_logprobs_T: Floats
+    # -1 if the export has none.
     token_id_T: Integers
+    # 0 is the first completion token.
     position_T: Integers
+    # 0..S-1, non-decreasing, every sequence has a token.
     sequence_T: Integers
+    # Number of the prompt, or of its group if a file has more prompts than numbers; the same for the whole file.
     prompt_S: Integers
+    # prompt_names_S, sample_names_S: as in the file, for messages.
     prompt_names_S: Column
     sample_names_S: Column
+    # Those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
     token_columns: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
+    # Reward, step, batch_id and cached_tokens, as far as it has them once per sequence, each (S,).
     sequence_columns: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
     rollout_top_ids_TK: Column | None = None
     rollout_top_logprobs_TK: Column | None = None
     trainer_top_ids_TK: Column | None = None
     trainer_top_logprobs_TK: Column | None = None
+    # The prompt's token ids, an array each; None if the file has none. Only scoring needs them.
     prompt_token_ids_S: Column | None = None
+    # The prompt as a text, or as a list of chat messages, if the file has that.
     prompt_texts_S: Column | None = None
 
     def __post_init__(self) -> None:

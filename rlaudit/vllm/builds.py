@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from packaging.version import Version
 
-from rlaudit.vllm.catalogue import DATA
+from rlaudit.vllm.facts import DATA
 
 FILE = "builds.json"
 # (release, build) -> the glibc that a wheel needs although its name asks for less: the symbol __isoc23_strtol of its

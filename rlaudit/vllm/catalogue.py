@@ -1,22 +1,19 @@
 """What one vLLM release declares: engine arguments, flags, sampling parameters, variables, signatures.
 
-One JSON file per release under data/, made by `python -m extract_catalogue` in .ci from the released sources.
-What a release decides at start-up, where it declares None, is in resolve.py.
+A release's part of the table in facts.py, as records. What a release decides at start-up, where it declares None, is in
+resolve.py.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.errors import UsageError
 from rlaudit.unknown import Unknown
-
-DATA = Path(__file__).parent / "data"
+from rlaudit.vllm.facts import facts
 
 
 @dataclass(frozen=True)
@@ -56,23 +53,61 @@ class Catalogue:
     version: Version
     # The requested version.
     asked: Version
-    source: str
-    engine: Mapping[str, Declared]
-    frontend: Mapping[str, Declared]
-    # A flag without leading dashes (`enable-prefix-caching`, `no-enable-prefix-caching`, `tp`) -> engine argument or
-    # front-end name.
-    cli: Mapping[str, str]
-    sampling: Mapping[str, Declared]
-    variables: Mapping[str, Declared]
-    # Fields of config objects, `compilation_config.cudagraph_mode`.
-    nested: Mapping[str, Declared]
-    # Parameter names of the asynchronous engine's methods, and of `LLM.` methods.
-    signatures: Mapping[str, tuple[str, ...]]
-    # The defaults of these parameters.
-    signature_defaults: Mapping[str, Mapping[str, Any]]
-    # HTTP routes of the API server -> the variable that must be set for the route to exist, else "".
-    routes: Mapping[str, str]
-    resolvers: Mapping[str, Resolver]
+
+    @cached_property
+    def engine(self) -> Mapping[str, Declared]:
+        """The engine arguments."""
+        return self._fields("engine")
+
+    @cached_property
+    def frontend(self) -> Mapping[str, Declared]:
+        """The arguments of the API server."""
+        return self._fields("frontend")
+
+    @cached_property
+    def cli(self) -> Mapping[str, str]:
+        """A flag without leading dashes (`no-enable-prefix-caching`, `tp`) -> engine argument or front-end name."""
+        return self._facts("cli")
+
+    @cached_property
+    def sampling(self) -> Mapping[str, Declared]:
+        """The fields of SamplingParams."""
+        return self._fields("sampling")
+
+    @cached_property
+    def variables(self) -> Mapping[str, Declared]:
+        """The environment variables."""
+        return self._fields("variables")
+
+    @cached_property
+    def nested(self) -> Mapping[str, Declared]:
+        """The fields of config objects, `compilation_config.cudagraph_mode`."""
+        return self._fields("nested")
+
+    @cached_property
+    def signatures(self) -> Mapping[str, tuple[str, ...]]:
+        """The parameter names of the asynchronous engine's methods, and of `LLM.` methods."""
+        return {name: tuple(parameters) for name, parameters in self.signature_defaults.items()}
+
+    @cached_property
+    def signature_defaults(self) -> Mapping[str, Mapping[str, Any]]:
+        """The defaults of these parameters."""
+        return self._facts("signatures")
+
+    @cached_property
+    def routes(self) -> Mapping[str, str]:
+        """HTTP routes of the API server -> the variable that must be set for the route to exist, else empty."""
+        return self._facts("routes")
+
+    @cached_property
+    def resolvers(self) -> Mapping[str, Resolver]:
+        """The functions that decide a value, by the value's name."""
+        return {name: _resolver(*texts) for name, texts in self._facts("resolvers").items()}
+
+    @property
+    def source(self) -> str:
+        """The file that was read."""
+        return facts().releases[str(self.version)]
 
     @property
     def exact(self) -> bool:
@@ -104,48 +139,34 @@ class Catalogue:
                 f"vLLM {requested} is too old: the catalogue begins with {known_versions()[0]}",
                 "`rlaudit list versions` prints the releases that are known.",
             )
-        return _load(older[-1], requested)
+        return _at(older[-1], requested)
+
+    def _facts(self, kind: str) -> dict[str, Any]:
+        return facts().of(kind, str(self.version))
+
+    def _fields(self, kind: str) -> dict[str, Declared]:
+        fields = {}
+        for name, (stored, annotation, line, *choices) in self._facts(kind).items():
+            default, config = _default(stored) if isinstance(stored, dict) else (stored, "")
+            fields[name] = Declared(name, default, tuple(choices) or None, annotation, line, config)
+        return fields
+
+
+@lru_cache(maxsize=8)
+def _at(version: Version, requested: Version) -> Catalogue:
+    return Catalogue(version, requested)
 
 
 @lru_cache(maxsize=1)
 def known_versions() -> tuple[Version, ...]:
     """Return every catalogued release, oldest first."""
-    return tuple(sorted(Version(path.stem) for path in DATA.glob("[0-9]*.json")))
+    return tuple(map(Version, facts().releases))
 
 
 def _resolver(fingerprint: str, *lines: str) -> Resolver:
     parts = [line.partition("=") for line in lines]
     assigned = tuple((line, value) for line, sign, value in parts if sign)
     return Resolver(fingerprint, tuple(line for line, sign, _ in parts if not sign), assigned)
-
-
-@lru_cache(maxsize=8)
-def _load(version: Version, requested: Version) -> Catalogue:
-    data = json.loads((DATA / f"{version}.json").read_text(encoding="utf-8"))
-    return Catalogue(
-        version=version,
-        asked=requested,
-        source=data["source"],
-        engine=_fields(data["engine"], data["files"]),
-        frontend=_fields(data["frontend"], data["files"]),
-        cli=data["cli"],
-        sampling=_fields(data["sampling"], data["files"]),
-        variables=_fields(data["variables"], data["files"]),
-        nested=_fields(data["nested"], data["files"]),
-        signatures={name: tuple(parameters) for name, parameters in data["signatures"].items()},
-        signature_defaults=data["signatures"],
-        routes=data["routes"],
-        resolvers={name: _resolver(*texts) for name, texts in data["resolvers"].items()},
-    )
-
-
-def _fields(rows: Mapping[str, list[Any]], files: list[str]) -> dict[str, Declared]:
-    fields = {}
-    for name, (stored, kind, line, *choices) in rows.items():
-        file, number = line.split(":")
-        default, config = _default(stored) if isinstance(stored, dict) else (stored, "")
-        fields[name] = Declared(name, default, tuple(choices) or None, kind, f"{files[int(file)]}:{number}", config)
-    return fields
 
 
 def _default(stored: dict[str, Any]) -> tuple[Any, str]:

@@ -1,14 +1,11 @@
 """The first and the last release that has a name: of an argument, a flag, a variable or a nested key."""
 
-import json
-from functools import lru_cache
-
 from packaging.version import Version
 
-from rlaudit.vllm.catalogue import DATA, Catalogue, known_versions
+from rlaudit.vllm.catalogue import Catalogue, known_versions
+from rlaudit.vllm.facts import facts
 
-FILE = "lifetimes.json"
-# kind -> section of a catalogue file
+# Kind of name -> kind of fact.
 KINDS = {
     "engine": "engine",
     "flag": "cli",
@@ -22,7 +19,7 @@ KINDS = {
 
 def lifetime(kind: str, name: str) -> tuple[Version, Version] | None:
     """Return the first and the last catalogued release with a name; None if no release has it."""
-    span = _lifetimes().get(kind, {}).get(name)
+    span = facts().lifetime(KINDS[kind], name)
     return (Version(span[0]), Version(span[1])) if span else None
 
 
@@ -48,10 +45,4 @@ def flag_of_any_release(spelt: str) -> tuple[str, str] | None:
 
 def names(kind: str) -> tuple[str, ...]:
     """Return every name of a kind that any release had."""
-    return tuple(_lifetimes().get(kind, {}))
-
-
-@lru_cache(maxsize=1)
-def _lifetimes() -> dict[str, dict[str, list[str]]]:
-    lifetimes: dict[str, dict[str, list[str]]] = json.loads((DATA / FILE).read_text(encoding="utf-8"))
-    return lifetimes
+    return tuple(facts().histories(KINDS[kind]))

@@ -13,7 +13,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.vllm.catalogue import DATA
+from rlaudit.vllm.facts import DATA
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Folders of examples, by the machine; the first has what every other finding is held against.

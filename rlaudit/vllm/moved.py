@@ -76,7 +76,7 @@ class Change(StrEnum):
     ADDED = "added"
 
 
-class Part(StrEnum):
+class VllmPart(StrEnum):
     """The part of vLLM to which a name belongs."""
 
     # A value with which an engine runs, even against its declaration.
@@ -94,7 +94,7 @@ class Moved:
     """One value or name that differs between two releases."""
 
     change: Change
-    part: Part
+    part: VllmPart
     name: str
     # None if the older release has no value.
     before: Any
@@ -117,16 +117,16 @@ def moved(before: Version, after: Version, machine: Machine) -> tuple[Moved, ...
     taken = {value.name for value in resolved} | set(resolution_rules())
     return (
         *resolved,
-        *(default for default in _defaults(Part.ARGUMENT, old.engine, new.engine) if default.name not in taken),
-        *_defaults(Part.VARIABLE, old.variables, new.variables),
-        *_defaults(Part.SAMPLING, old.sampling, new.sampling),
+        *(default for default in _defaults(VllmPart.ARGUMENT, old.engine, new.engine) if default.name not in taken),
+        *_defaults(VllmPart.VARIABLE, old.variables, new.variables),
+        *_defaults(VllmPart.SAMPLING, old.sampling, new.sampling),
         *_methods(old, new),
         *_names(old, new),
         *_imports(before, after),
     )
 
 
-def _value(part: Part, name: str, before: Any, after: Any, note: str = "") -> Moved:
+def _value(part: VllmPart, name: str, before: Any, after: Any, note: str = "") -> Moved:
     layer, why = WHY.get(name, (Layer.INFERENCE_PATH, ""))
     return Moved(Change.VALUE, part, name, before, after, layer, note, why)
 
@@ -134,7 +134,7 @@ def _value(part: Part, name: str, before: Any, after: Any, note: str = "") -> Mo
 def moved_and_decides(before: Version, after: Version, machine: Machine) -> list[Moved]:
     """Return the values that move and can change logprobs."""
     moves = moved(before, after, machine)
-    return [move for move in moves if move.change is Change.VALUE and (move.part is Part.RESOLVED or move.why)]
+    return [move for move in moves if move.change is Change.VALUE and (move.part is VllmPart.RESOLVED or move.why)]
 
 
 def moved_values(before: Version, after: Version, machine: Machine, v0: bool = False) -> tuple[Moved, ...]:
@@ -153,12 +153,12 @@ def moved_values(before: Version, after: Version, machine: Machine, v0: bool = F
         was, is_now = (side.setting(name) for side in sides)
         both_unknown = isinstance(was.value, Unknown) and isinstance(is_now.value, Unknown)
         if was.value != is_now.value and not both_unknown:
-            values.append(_value(Part.RESOLVED, name, was.value, is_now.value, is_now.note))
+            values.append(_value(VllmPart.RESOLVED, name, was.value, is_now.value, is_now.note))
     order = [*WHY]
     return tuple(sorted(values, key=lambda value: order.index(value.name) if value.name in WHY else len(order)))
 
 
-def _defaults(part: Part, old: Mapping[str, Declared], new: Mapping[str, Declared]) -> Iterator[Moved]:
+def _defaults(part: VllmPart, old: Mapping[str, Declared], new: Mapping[str, Declared]) -> Iterator[Moved]:
     for name in sorted(set(old) & set(new)):
         before, after = old[name], new[name]
         if _have_same_meaning(before, after):
@@ -178,7 +178,7 @@ def _methods(old: Catalogue, new: Catalogue) -> Iterator[Moved]:
     for name in sorted(set(old.signatures) & set(new.signatures)):
         before, after = old.signature_defaults[name], new.signature_defaults[name]
         if before != after:
-            yield _value(Part.METHOD, name, _signature(before), _signature(after))
+            yield _value(VllmPart.METHOD, name, _signature(before), _signature(after))
 
 
 def _signature(parameters: Mapping[str, Any]) -> str:
@@ -194,11 +194,11 @@ def _names(old: Catalogue, new: Catalogue) -> Iterator[Moved]:
         flag for catalogue in (old, new) for flag, field in catalogue.cli.items() if field in catalogue.engine
     }
     for part, listed, before, after in (
-        (Part.ARGUMENT, "engine", set(old.engine), set(new.engine)),
-        (Part.FLAG, "flag", set(old.cli) - engine_flags, set(new.cli) - engine_flags),
-        (Part.SAMPLING, "sampling", set(old.sampling), set(new.sampling)),
-        (Part.VARIABLE, "variable", set(old.variables), set(new.variables)),
-        (Part.METHOD, "method", set(old.signatures), set(new.signatures)),
+        (VllmPart.ARGUMENT, "engine", set(old.engine), set(new.engine)),
+        (VllmPart.FLAG, "flag", set(old.cli) - engine_flags, set(new.cli) - engine_flags),
+        (VllmPart.SAMPLING, "sampling", set(old.sampling), set(new.sampling)),
+        (VllmPart.VARIABLE, "variable", set(old.variables), set(new.variables)),
+        (VllmPart.METHOD, "method", set(old.signatures), set(new.signatures)),
     ):
         for name in sorted(before - after):
             removal = removed(listed, name, new.version)
@@ -212,11 +212,17 @@ def _names(old: Catalogue, new: Catalogue) -> Iterator[Moved]:
 
 def _imports(before: Version, after: Version) -> Iterator[Moved]:
     for gone in removed_imports(before, after):
-        yield Moved(Change.REMOVED, Part.IMPORT, gone.name, None, None, Layer.INFERENCE_PATH, gone.effect, gone.instead)
+        yield Moved(
+            Change.REMOVED, VllmPart.IMPORT, gone.name, None, None, Layer.INFERENCE_PATH, gone.effect, gone.instead
+        )
 
 
-def _default(catalogue: Catalogue, part: Part, name: str) -> Any:
-    sections = {Part.ARGUMENT: catalogue.engine, Part.SAMPLING: catalogue.sampling, Part.VARIABLE: catalogue.variables}
+def _default(catalogue: Catalogue, part: VllmPart, name: str) -> Any:
+    sections = {
+        VllmPart.ARGUMENT: catalogue.engine,
+        VllmPart.SAMPLING: catalogue.sampling,
+        VllmPart.VARIABLE: catalogue.variables,
+    }
     declared = sections.get(part, {}).get(name)
     return declared.default if declared is not None else None
 

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from rlaudit.vllm.catalogue import DATA, Catalogue
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.facts import DATA
 
 REVIEWED = DATA / "reviewed.json"
 

@@ -10,7 +10,7 @@ import toy_dialect
 from toy_dialect import PLAIN, Desk
 
 from rlaudit.inspection import fix as fix_module
-from rlaudit.inspection.fix import Misplaced, Span, apply, moved, overlap
+from rlaudit.inspection.fix import EditedSpan, Misplaced, apply, moved, overlap
 from rlaudit.layers import Layer
 from rlaudit.rules.audit.audit import Audit
 from rlaudit.rules.audit.finding import Finding, Fix
@@ -203,5 +203,5 @@ def test_spans_point_at_what_the_edits_wrote(seed: int) -> None:
     assert [after[span.start : span.end] for span in spans] == [span.by for span in spans]
     # A span of before moves with what is written in front of it.
     last = max(edits, key=lambda one: one.end)
-    (kept,) = moved([Span(last.end, 40, "")], [(one, "") for one in edits])[:1]
+    (kept,) = moved([EditedSpan(last.end, 40, "")], [(one, "") for one in edits])[:1]
     assert after[kept.start : kept.end] == text[last.end :]

@@ -17,7 +17,7 @@ from rlaudit.report.rendering.html.markup import element
 from rlaudit.report.rendering.html.svg import svg_of
 from rlaudit.report.rendering.picture import Missing, Picture, Table, pictures_of
 from rlaudit.report.rendering.pictures.releases import colours
-from rlaudit.report.rendering.release_spans import Span
+from rlaudit.report.rendering.release_spans import ReleaseSpan
 
 
 def test_a_sparkline_goes_from_the_lowest_block_to_the_highest() -> None:
@@ -118,7 +118,9 @@ def test_a_drawing_keeps_words_as_words_and_mathematics_of_others_as_text() -> N
 
 def test_a_word_that_comes_back_at_a_later_release_has_its_first_colour() -> None:
     words = ["runs", "failed", "runs", "not there"]
-    first, second, again, third = colours([Span([str(number)], word_cell(word)) for number, word in enumerate(words)])
+    first, second, again, third = colours(
+        [ReleaseSpan([str(number)], word_cell(word)) for number, word in enumerate(words)]
+    )
     assert first == again and len({first, second, third}) == 3
 
 

@@ -1,5 +1,5 @@
 import io
-import json
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
@@ -9,14 +9,17 @@ from extract_catalogue.__main__ import main
 from extract_catalogue.archive import open_tree, version_of
 from extract_catalogue.release import release
 from extract_catalogue.reviewed import record
+from extract_catalogue.table import read_table, write_release, write_table
 from packaging.version import Version
 from vllm_sources import tree_of
 
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.vllm import review
 from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.facts import DATA, FACTS, KINDS, LINES, RELEASES, Facts
 from rlaudit.vllm.resolve import resolution_rules
 
+TABLE = (RELEASES, LINES, *(f"{FACTS}/{kind}.json" for kind in KINDS))
 FILES = {
     "vllm/engine/arg_utils.py": """
 class EngineArgs:
@@ -64,11 +67,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "source"
 
 
-def test_a_wheel_becomes_one_file_of_the_catalogue(
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A copy of the catalogue's table."""
+    return shutil.copytree(DATA, tmp_path / "table")
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {name: (folder / name).read_text(encoding="utf-8") for name in TABLE}
+
+
+def test_a_wheel_becomes_a_release_of_the_catalogue(
     wheel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(wheel), "--into", str(tmp_path / "data")]) == 0
-    data = json.loads((tmp_path / "data" / "99.1.0.json").read_text())
+    sources, by_release = read_table(tmp_path / "data")
+    assert sources == {"99.1.0": wheel.name}
+    data = by_release["99.1.0"]
     assert data["engine"]["policy"][3:] == ["fcfs", "priority"]
     assert data["engine"]["enable_log_requests"][0] is False
     assert {"s": "seed", "headless": "headless", "host": "host"}.items() <= data["cli"].items()
@@ -76,8 +91,48 @@ def test_a_wheel_becomes_one_file_of_the_catalogue(
     assert data["variables"]["VLLM_X"][0] == "1"
     assert list(data["sampling"]) == ["top_p"]
     assert "to review: enable_prefix_caching" in capsys.readouterr().out
-    lifetimes = json.loads((tmp_path / "data" / "lifetimes.json").read_text())
-    assert lifetimes["engine"]["seed"] == ["99.1.0", "99.1.0"]
+    assert data["engine"]["seed"] == [None, "int | None", "vllm/engine/arg_utils.py:3"]
+    assert Facts(tmp_path / "data").lifetime("engine", "seed") == ("99.1.0", "99.1.0")
+
+
+def test_a_new_release_writes_what_it_changes_and_leaves_every_other_line(wheel: Path, table: Path) -> None:
+    (sources, before), with_lora = read_table(table), Facts(table).lifetime("engine", "enable_lora")
+    assert main([str(wheel), "--into", str(table)]) == 0
+    now, after = read_table(table)
+    assert list(now) == [*sources, "99.1.0"]
+    assert {known: after[known] for known in sources} == before
+    for name in TABLE:
+        kept, lines = ({line.rstrip(",]}") for line in of[name].splitlines()} for of in (texts(DATA), texts(table)))
+        assert kept <= lines
+    assert Facts(table).lifetime("engine", "enable_lora") == with_lora
+
+
+def test_a_release_that_is_added_again_changes_nothing(table: Path) -> None:
+    for there in ("0.8.5", "0.18.1", str(known_versions()[-1])):
+        sources, by_release = read_table(table)
+        write_release(there, sources[there], by_release[there], table)
+        assert texts(table) == texts(DATA)
+
+
+@pytest.mark.parametrize("away", [str(known_versions()[-1]), "0.18.1", "0.8.5"])
+def test_a_release_that_is_removed_and_added_again_gives_the_same_bytes(away: str, table: Path) -> None:
+    sources, by_release = read_table(table)
+    source, found = sources.pop(away), by_release.pop(away)
+    write_table(sources, by_release, table)
+    assert away not in Facts(table).releases and texts(table) != texts(DATA)
+    write_release(away, source, found, table)
+    assert texts(table) == texts(DATA)
+
+
+def test_a_default_that_python_takes_for_equal_is_another_fact(tmp_path: Path) -> None:
+    def found(default: object) -> dict[str, dict[str, object]]:
+        seed = {"seed": [default, "int", "vllm/engine/arg_utils.py:3"]}
+        return {kind: seed if kind == "engine" else {} for kind in KINDS}
+
+    write_release("99.1.0", "a wheel", found(0), tmp_path)
+    write_release("99.2.0", "a wheel", found(False), tmp_path)
+    first, second = (Facts(tmp_path).of("engine", known)["seed"][0] for known in ("99.1.0", "99.2.0"))
+    assert first is not False and second is False
 
 
 def test_folder_wheel_and_sdist_give_the_same_catalogue(folder: Path, wheel: Path, tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 import json
+import re
+from itertools import pairwise
 
 import pytest
 from packaging.version import Version
 
 from rlaudit.errors import UsageError
 from rlaudit.unknown import Unknown
-from rlaudit.vllm.catalogue import DATA, Catalogue, known_versions
+from rlaudit.vllm.catalogue import Catalogue, known_versions
+from rlaudit.vllm.facts import DATA, FACTS, FIELDS, KINDS, RESOLVERS, facts
 
 
 def test_a_catalogued_release_is_exact() -> None:
@@ -71,10 +74,25 @@ def test_a_config_object_says_whose_defaults_hold() -> None:
     assert Catalogue.at("0.18.1").nested["compilation_config.cudagraph_mode"].default is None
 
 
-def test_a_catalogue_file_is_small_and_has_one_entry_a_line() -> None:
-    for path in DATA.glob("[0-9]*.json"):
-        text = path.read_text(encoding="utf-8")
-        data = json.loads(text)
-        entries = sum(len(section) for section in data.values() if isinstance(section, dict))
-        assert len(text) < 120_000
-        assert text.count("\n") >= entries
+def test_a_fact_stands_on_its_own_line_and_only_when_it_changes() -> None:
+    for kind in KINDS:
+        histories = facts().histories(kind).values()
+        text = (DATA / FACTS / f"{kind}.json").read_text(encoding="utf-8")
+        assert text.count("\n") == sum(map(len, histories)) + len("{}")
+        for history in histories:
+            values = [json.dumps(value) for _, value in history]
+            assert values[0] != "null" and all(before != after for before, after in pairwise(values))
+
+
+def test_the_line_of_every_field_and_decision_is_known() -> None:
+    for release in facts().releases:
+        places = [row[2] for kind in FIELDS for row in facts().of(kind, release).values()]
+        decisions = facts().of(RESOLVERS, release).values()
+        places += [place.partition("=")[0] for _, *decided in decisions for place in decided]
+        assert not [place for place in places if not re.fullmatch(r"vllm/[\w/]+\.py:[1-9]\d*", place)]
+
+
+def test_a_name_lives_until_the_release_before_it_is_gone() -> None:
+    assert facts().lifetime("cli", "multi-step-stream-outputs") == ("0.8.5", "0.10.0")
+    assert facts().lifetime("engine", "seed") == ("0.8.5", str(known_versions()[-1]))
+    assert facts().lifetime("engine", "no_such_argument") is None

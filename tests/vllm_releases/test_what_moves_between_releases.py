@@ -6,12 +6,12 @@ from rlaudit.layers import Layer
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import MACHINES
-from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values
+from rlaudit.vllm.moved import Change, Moved, VllmPart, moved, moved_values
 
 V0, V1 = Version("0.8.5"), Version("0.18.1")
 
 
-def by_name(changes: tuple[Moved, ...], part: Part, change: Change = Change.VALUE) -> dict[str, Moved]:
+def by_name(changes: tuple[Moved, ...], part: VllmPart, change: Change = Change.VALUE) -> dict[str, Moved]:
     return {one.name: one for one in changes if one.part is part and one.change is change}
 
 
@@ -30,25 +30,25 @@ def test_semantic_moves_come_first() -> None:
 
 def test_a_decision_of_vllm_is_not_told_twice() -> None:
     changes = moved(V0, V1, MACHINES["h100"])
-    assert "seed" in by_name(changes, Part.RESOLVED)
-    assert "seed" not in by_name(changes, Part.ARGUMENT)
+    assert "seed" in by_name(changes, VllmPart.RESOLVED)
+    assert "seed" not in by_name(changes, VllmPart.ARGUMENT)
 
 
 def test_declared_defaults_variables_methods_and_names_are_told() -> None:
     changes = moved(V0, V1, MACHINES["h100"])
-    assert by_name(changes, Part.ARGUMENT)["prefix_caching_hash_algo"].after == "sha256"
-    assert by_name(changes, Part.VARIABLE)["VLLM_USE_DEEP_GEMM"].after is True
-    assert by_name(changes, Part.METHOD)["reset_prefix_cache"].before == "(device=None)"
-    assert by_name(changes, Part.ARGUMENT, Change.REMOVED)["swap_space"].before == 4
-    assert "VLLM_USE_V1" in by_name(changes, Part.VARIABLE, Change.REMOVED)
-    assert len(by_name(changes, Part.ARGUMENT, Change.ADDED)) == 103
-    imports = by_name(changes, Part.IMPORT, Change.REMOVED)
+    assert by_name(changes, VllmPart.ARGUMENT)["prefix_caching_hash_algo"].after == "sha256"
+    assert by_name(changes, VllmPart.VARIABLE)["VLLM_USE_DEEP_GEMM"].after is True
+    assert by_name(changes, VllmPart.METHOD)["reset_prefix_cache"].before == "(device=None)"
+    assert by_name(changes, VllmPart.ARGUMENT, Change.REMOVED)["swap_space"].before == 4
+    assert "VLLM_USE_V1" in by_name(changes, VllmPart.VARIABLE, Change.REMOVED)
+    assert len(by_name(changes, VllmPart.ARGUMENT, Change.ADDED)) == 103
+    imports = by_name(changes, VllmPart.IMPORT, Change.REMOVED)
     assert imports["GuidedDecodingParams"].why == "StructuredOutputsParams takes its place."
     assert "vllm.worker" in imports and "vllm.beam_search" not in imports
 
 
 def test_an_empty_default_that_became_an_object_with_defaults_has_not_moved() -> None:
-    changes = by_name(moved(V0, V1, MACHINES["h100"]), Part.ARGUMENT)
+    changes = by_name(moved(V0, V1, MACHINES["h100"]), VllmPart.ARGUMENT)
     assert not {"compilation_config", "hf_overrides", "override_generation_config"} & set(changes)
 
 

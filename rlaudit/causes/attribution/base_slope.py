@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.statistics.measurement.excess import LEAST_ROOM, REPLICATES, Part
+from rlaudit.statistics.measurement.excess import LEAST_ROOM, REPLICATES, CausePart
 from rlaudit.statistics.resample import chance_apart, cluster_sums, cluster_weights, resampled
 
 # Base models that give a token nothing would decide the slope alone.
@@ -24,7 +24,7 @@ class BaseSlope:
 
     slope: float
     # The part of k2 that the slope explains.
-    part: Part
+    part: CausePart
     # The log ratio without that part.
     left_T: Floats
 
@@ -50,5 +50,5 @@ def base_slope(log_ratio_T: Floats, leaning_T: Floats, room_T: Floats, cluster_T
 
     weights_BP = cluster_weights(clusters, REPLICATES, seed)
     slope, saved = (resampled(sums_PJ, weights_BP, statistic) for statistic in (slope_of, saved_by))
-    part = Part(saved.value, *saved.percentiles(), *slope.chances(chance_apart), left_K=saved.left_K)
+    part = CausePart(saved.value, *saved.percentiles(), *slope.chances(chance_apart), left_K=saved.left_K)
     return BaseSlope(slope.value, part, log_ratio_T + slope.value * leaning_T)

@@ -4,7 +4,7 @@ import numpy as np
 
 from rlaudit.causes.attribution.cause import LEAST_SHARE, SURELY, NotTested, Outcome, Signature
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.statistics.measurement.excess import Part
+from rlaudit.statistics.measurement.excess import CausePart
 
 # In units of the floor: less than this would not have been noticed without the other causes.
 LEAST_OF_FLOOR = 0.5
@@ -22,7 +22,7 @@ def part_signature(evidence: TokenEvidence, name: str, because: str, least_share
     return signature_of(evidence, excess.parts[name], because, least_share)
 
 
-def signature_of(evidence: TokenEvidence, part: Part, because: str, least_share: float = LEAST_SHARE) -> Signature:
+def signature_of(evidence: TokenEvidence, part: CausePart, because: str, least_share: float = LEAST_SHARE) -> Signature:
     """Return a part as a signature: large if its share is at least `least_share`, and surely above SURELY."""
     excess = evidence.excess
     assert excess is not None

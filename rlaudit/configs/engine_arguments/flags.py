@@ -31,12 +31,14 @@ _TEMPLATE = re.compile(r"\{\{|\{\w*\}|[<%$]")
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a spelling of a flag means. engine: whether it is an engine argument. now: whether this release has it."""
+    """What a spelling of a flag means."""
 
     name: str
     declared: Declared | None
+    # Whether it is an engine argument.
     engine: bool
     negated: bool
+    # Whether this release has it.
     now: bool
 
 

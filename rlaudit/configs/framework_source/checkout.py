@@ -29,10 +29,12 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class Checkout:
-    """A package on this machine. root: the folder around it. trees: in which its files may be read, as of Source."""
+    """A package on this machine."""
 
+    # The folder around it.
     root: str
     package: str
+    # In which its files may be read, as of Source.
     trees: tuple[str, ...]
 
     def file(self, relative: str) -> Source | None:

@@ -17,9 +17,10 @@ OPTION = "--framework"
 
 @dataclass(frozen=True)
 class ReleaseHere:
-    """pinned_at: `file:line` of the pin; empty if the source itself was found. A pin may move together with vLLM's."""
+    """The release of a framework that lies or is pinned around a config. A pin may move together with vLLM's."""
 
     version: Version
+    # `file:line` of the pin; empty if the source itself was found.
     pinned_at: str = ""
 
     @property

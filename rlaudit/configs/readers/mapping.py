@@ -61,10 +61,11 @@ _MOST_ENGINES = 20
 
 @dataclass(frozen=True, eq=False)
 class _Engine:
-    """A mapping of engine arguments. around: the mappings around it, the nearest first."""
+    """A mapping of engine arguments."""
 
     node: Node
     path: str
+    # The mappings around it, the nearest first.
     around: tuple[Node, ...]
 
     @property

@@ -25,8 +25,9 @@ _TEMPLATE = "a template fills it in"
 
 @dataclass(frozen=True, eq=False)
 class Expanded(Node):
-    """A node whose variables are filled in. assumed: the defaults that were taken, in sentences."""
+    """A node whose variables are filled in."""
 
+    # The defaults that were taken, in sentences.
     assumed: tuple[str, ...] = ()
 
 

@@ -16,9 +16,9 @@ from rlaudit.configs.syntax.shell_parts import (
     DOUBLE,
     PLAIN,
     Field,
-    Part,
     Piece,
     Word,
+    WordPart,
     parts_of,
     split,
     texts,
@@ -45,9 +45,10 @@ _NAME = re.compile(r"\$?([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)\}")
 
 @dataclass
 class Expander:
-    """Expands the words of one script with its variables. index: the places of its characters in the file."""
+    """Expands the words of one script with its variables."""
 
     text: str
+    # The places of its characters in the file.
     index: LineIndex
     variables: Variables
     spent: int = 0
@@ -108,7 +109,7 @@ class Expander:
     def _unknown(self, start: int, end: int, why: str) -> Field:
         return self._field([Piece(self.text[start:end], self.index.offset(start), why)], start, end)
 
-    def _pieces(self, part: Part) -> list[Piece]:
+    def _pieces(self, part: WordPart) -> list[Piece]:
         """Return literal text as pieces of consecutive characters in the file."""
         if part.why or self.index.origins is None:
             return [Piece(part.text, self.index.offset(part.start), part.why)]
@@ -117,7 +118,7 @@ class Expander:
         rows = zip([0, *cuts], [*cuts, len(offsets)], strict=True)
         return [Piece(part.text[first:last], offsets[first] if offsets else 0) for first, last in rows]
 
-    def _joined(self, parts: Sequence[Part], depth: int) -> list[Piece]:
+    def _joined(self, parts: Sequence[WordPart], depth: int) -> list[Piece]:
         pieces: list[Piece] = []
         for part in parts:
             if not part.expands:
@@ -136,7 +137,7 @@ class Expander:
         if self.spent > MOST_CHARACTERS:
             raise UnreadableText(f"its variables expand to more than {MOST_CHARACTERS} characters")
 
-    def _expanded(self, part: Part, depth: int) -> list[Field]:
+    def _expanded(self, part: WordPart, depth: int) -> list[Field]:
         """Return the fields of one expansion."""
         tree = part.tree
         end = part.start + len(part.text)
@@ -151,24 +152,24 @@ class Expander:
         is_pwd = part.text in _WORKING_DIRECTORY
         return [self._started_in(part) if is_pwd else self._unknown(part.start, end, "it is the output of a command")]
 
-    def _arithmetic(self, part: Part, tree: "Tree") -> Field:
+    def _arithmetic(self, part: WordPart, tree: "Tree") -> Field:
         """Return the number of `$((...))`, with all digits at the place of the dollar."""
         return self._counted(part, self._number(tree, 0))
 
-    def _arithmetic_of_a_default(self, part: Part) -> Field:
+    def _arithmetic_of_a_default(self, part: WordPart) -> Field:
         """Return the number in `${NAME:-$((...))}`, which the grammar takes for a command in two pairs of brackets."""
         alone = f"echo {part.text}"
         tree = parsed(alone).children[0].children[-1]
         is_arithmetic, expander = tree.type == "arithmetic_expansion", Expander(alone, self.index, self.variables)
         return self._counted(part, expander._number(tree, 0) if is_arithmetic else None)
 
-    def _counted(self, part: Part, number: int | None) -> Field:
+    def _counted(self, part: WordPart, number: int | None) -> Field:
         end, offset = part.start + len(part.text), self.index.offset(part.start)
         if number is None:
             return self._unknown(part.start, end, "it is arithmetic on what the file does not tell")
         return self._field([Piece(digit, offset) for digit in str(number)], part.start, end)
 
-    def _parameter(self, part: Part, depth: int) -> list[Field]:
+    def _parameter(self, part: WordPart, depth: int) -> list[Field]:
         """Return the fields of `$NAME` or `${...}`."""
         text, end = part.text, part.start + len(part.text)
         match = _BRACED.fullmatch(text)
@@ -193,12 +194,12 @@ class Expander:
             return fields
         return [self._started_in(part) if name == "PWD" else self._unknown(part.start, end, _unset(name))]
 
-    def _started_in(self, part: Part) -> Field:
+    def _started_in(self, part: WordPart) -> Field:
         """Return the folder in which the script is started."""
         self.variables.assumed["PWD"] = "."
         return self._field([Piece(".", self.index.offset(part.start))], part.start, part.start + len(part.text))
 
-    def _default(self, part: Part, text: str, depth: int) -> Field:
+    def _default(self, part: WordPart, text: str, depth: int) -> Field:
         """Return the word in `${NAME:-word}`."""
         end = part.start + len(part.text) - 1
         quoting = DOUBLE if part.quoted and not re.search("[\"']", text) else PLAIN
@@ -240,7 +241,7 @@ def _combined(sign: str, left: int, right: int) -> int | None:
     return result if result is not None and abs(result) <= LARGEST else None
 
 
-def _expands_too_often(parts: Sequence[Part]) -> bool:
+def _expands_too_often(parts: Sequence[WordPart]) -> bool:
     return sum(part.expands for part in parts) > MOST_EXPANSIONS
 
 

@@ -28,14 +28,16 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "e": "\x1b", "\\": "\\",
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part of a word as it is written. tree: an expansion in brackets. why: the reason for text left to fill in."""
+class WordPart:
+    """A part of a word as it is written."""
 
     text: str
     start: int
     quoted: bool
     expands: bool = False
+    # An expansion in brackets.
     tree: "Tree | None" = None
+    # The reason for text left to fill in.
     why: str = ""
 
 
@@ -78,11 +80,13 @@ class Piece:
 
 @dataclass(frozen=True)
 class Field:
-    """One word after expansion. start, end: its place in the file. raw: its text there, quotes included."""
+    """One word after expansion."""
 
     pieces: tuple[Piece, ...]
+    # start, end: its place in the file.
     start: int
     end: int
+    # Its text there, quotes included.
     raw: str
 
     @classmethod
@@ -111,11 +115,11 @@ class Field:
         return Node(Unknown(why) if why else self.text, index.place_in_file(self.start, self.end), None, self.raw)
 
 
-def parts_of(text: str, trees: Sequence["Tree"], start: int, end: int, quoting: re.Pattern[str]) -> list[Part]:
+def parts_of(text: str, trees: Sequence["Tree"], start: int, end: int, quoting: re.Pattern[str]) -> list[WordPart]:
     """Return the parts of text[start:end], a word or the inside of one. trees: the nodes in it. quoting: PLAIN or
     DOUBLE.
     """
-    parts: list[Part] = []
+    parts: list[WordPart] = []
     at = start
     for tree in _quotes_and_expansions(trees):
         begin = tree.end_byte - len(text[tree.start_byte : tree.end_byte].lstrip())
@@ -124,17 +128,17 @@ def parts_of(text: str, trees: Sequence["Tree"], start: int, end: int, quoting: 
         parts += _literal(text, at, begin, quoting)
         at = tree.end_byte
         if tree.type in _EXPANSIONS:
-            parts.append(Part(text[begin:at], begin, quoting is not PLAIN, True, tree))
+            parts.append(WordPart(text[begin:at], begin, quoting is not PLAIN, True, tree))
         elif tree.type == "raw_string":
-            parts.append(Part(text[begin + 1 : at - 1], begin + 1, True))
+            parts.append(WordPart(text[begin + 1 : at - 1], begin + 1, True))
         elif tree.type == "ansi_c_string":
             plain = re.sub(
                 r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[begin + 2 : at - 1], flags=re.S
             )
-            parts.append(Part(plain, begin + 2, True))
+            parts.append(WordPart(plain, begin + 2, True))
         else:
             begin += text[begin] == "$"
-            parts += parts_of(text, tree.children, begin + 1, at - 1, DOUBLE) or [Part("", begin + 1, True)]
+            parts += parts_of(text, tree.children, begin + 1, at - 1, DOUBLE) or [WordPart("", begin + 1, True)]
     return [*parts, *_literal(text, at, end, quoting)]
 
 
@@ -148,20 +152,22 @@ def _quotes_and_expansions(trees: Sequence["Tree"]) -> Iterator["Tree"]:
             waiting += reversed(node.children)
 
 
-def _literal(text: str, start: int, end: int, quoting: re.Pattern[str]) -> Iterator[Part]:
+def _literal(text: str, start: int, end: int, quoting: re.Pattern[str]) -> Iterator[WordPart]:
     quoted, at = quoting is not PLAIN, start
     for match in quoting.finditer(text, start, end):
         if match.start() > at:
-            yield Part(text[at : match.start()], at, quoted)
+            yield WordPart(text[at : match.start()], at, quoted)
         at = match.end()
         if match["variable"]:
-            yield Part(match["variable"], match.start(), quoted, True)
+            yield WordPart(match["variable"], match.start(), quoted, True)
         elif match["placeholder"]:
-            yield Part(match["placeholder"], match.start(), quoted, why=f"{match['placeholder']} is left to fill in")
+            yield WordPart(
+                match["placeholder"], match.start(), quoted, why=f"{match['placeholder']} is left to fill in"
+            )
         elif match["quoted"] is not None:
-            yield Part(match["quoted"], match.start("quoted"), True)
+            yield WordPart(match["quoted"], match.start("quoted"), True)
     if end > at:
-        yield Part(text[at:end], at, quoted)
+        yield WordPart(text[at:end], at, quoted)
 
 
 def split(pieces: tuple[Piece, ...]) -> list[list[Piece]]:

@@ -12,7 +12,7 @@ from rlaudit.report.parts.releases import Cell, MeasuredRelease, Releases
 
 
 @dataclass
-class Span:
+class ReleaseSpan:
     """Neighbouring releases with the same value of a property."""
 
     versions: list[str]
@@ -29,9 +29,9 @@ class Span:
         return interval(self.cell) if self.cell.word is None else self.cell.word
 
 
-def spans_of_property(measured: Sequence[MeasuredRelease], name: str) -> list[Span]:
+def spans_of_property(measured: Sequence[MeasuredRelease], name: str) -> list[ReleaseSpan]:
     """Return the spans of a property, oldest first."""
-    spans: list[Span] = []
+    spans: list[ReleaseSpan] = []
     for release in measured:
         cell = release.cells.get(name)
         if cell is None:
@@ -39,11 +39,11 @@ def spans_of_property(measured: Sequence[MeasuredRelease], name: str) -> list[Sp
         if spans and _same(spans[-1].cell, cell):
             spans[-1].versions.append(release.version)
         else:
-            spans.append(Span([release.version], cell))
+            spans.append(ReleaseSpan([release.version], cell))
     return spans
 
 
-def spans_of(releases: Releases) -> dict[str, list[Span]]:
+def spans_of(releases: Releases) -> dict[str, list[ReleaseSpan]]:
     """Return the spans of each property, by its title."""
     return {title: spans_of_property(releases.measured, name) for name, title in releases.properties.items()}
 

@@ -81,18 +81,18 @@ def contrast(
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """The sums of one metric in two arms, ready to be resampled together.
-
-    sums_PJ: a row for each prompt, the first arm's columns and then the second's. paired: rows hold both arms of a
-    prompt; otherwise a row holds one arm's and zeros, so that resampling rows resamples each arm by itself. clusters,
-    sequences: of the smaller arm. missing: why there is nothing to compare; None if there is.
-    """
+    """The sums of one metric in two arms, ready to be resampled together."""
 
     metric: Metric
+    # A row for each prompt, the first arm's columns and then the second's.
     sums_PJ: Floats
+    # Rows hold both arms of a prompt; otherwise a row holds one arm's and zeros, so that resampling rows resamples each
+    # arm by itself.
     paired: bool
+    # clusters, sequences: of the smaller arm.
     clusters: int
     sequences: int
+    # Why there is nothing to compare; None if there is.
     missing: str | None
 
     def first_of(self, sums: Floats) -> Floats:

@@ -53,7 +53,7 @@ REPLICATES = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CausePart:
     """One cause's part of sum d^2 / 2 per token, nats^2, with a 95 % interval over prompts and a one-sided p-value."""
 
     k2: float
@@ -79,7 +79,7 @@ class Part:
 class ExcessModel:
     """The fitted sum."""
 
-    parts: Mapping[str, Part]
+    parts: Mapping[str, CausePart]
     # Variance factor per token, times room^2.
     expected_T: Floats
     # d^2 in units of what the model expects; NaN for tokens that were not fitted.
@@ -91,7 +91,7 @@ class ExcessModel:
     # Without each part of the prompts.
     k2_left_K: Floats
     floor_k2: float
-    outliers: Part
+    outliers: CausePart
     # Whether the token lies beyond OUTLIER.
     outlier_T: Flags
     # What each part adds to expected_T.
@@ -99,18 +99,18 @@ class ExcessModel:
     # Of a first fit, without the covariates that were made from it.
     first_standardised_T: Floats | None = None
     slope_on_base: float | None = None
-    base: Part | None = None
+    base: CausePart | None = None
 
     @property
     def excess_k2(self) -> float:
         """k2 above the floor; never below LEAST_EXCESS of k2."""
         return max(self.k2 - self.floor_k2, LEAST_EXCESS * self.k2, TINY)
 
-    def share(self, part: Part) -> tuple[float, float, float]:
+    def share(self, part: CausePart) -> tuple[float, float, float]:
         """Return a part in units of the excess, with its interval."""
         return part.k2 / self.excess_k2, part.low / self.excess_k2, part.high / self.excess_k2
 
-    def share_left(self, part: Part) -> Floats:
+    def share_left(self, part: CausePart) -> Floats:
         """Return (K,) the same share without each part of the prompts."""
         excess_K = np.maximum(np.maximum(self.k2_left_K - self.floor_k2, LEAST_EXCESS * self.k2_left_K), TINY)
         share_K: Floats = part.left_K / excess_K
@@ -243,17 +243,17 @@ def _means(sums: Floats) -> Floats:
     return means
 
 
-def part_of_k2(part: Resampled) -> Part:
+def part_of_k2(part: Resampled) -> CausePart:
     """Return a resampled part; p is one-sided: coefficients are never negative, and a part of 0 is no evidence."""
     low, high = part.percentiles()
 
     def chance(score: float, clusters: int) -> float:
         return chance_above(score, clusters) if score > 0 else 1.0
 
-    return Part(part.value, low, high, *part.chances(chance), left_K=part.left_K)
+    return CausePart(part.value, low, high, *part.chances(chance), left_K=part.left_K)
 
 
-def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: Weights) -> Part:
+def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: Weights) -> CausePart:
     """Return the part of k2 in tokens beyond six standard deviations of the model."""
     tokens, clusters = max(len(squared_T), 1), weights_BP.shape[1]
     columns = (np.where(far_T, squared_T, 0.0), squared_T)

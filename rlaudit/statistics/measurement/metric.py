@@ -41,17 +41,17 @@ class Clip(StrEnum):
 class ObjectiveSettings:
     """The clip bounds of the user's objective: ratio in [1 - low, 1 + high].
 
-    PPO's defaults are those of the paper; GSPO's are the 0.02 of PipelineRL's published runs (the GSPO
-    paper has 3e-4 and 4e-4). A clip fraction is meaningless without them, so they are printed with it.
-    clips: the ranges that the user's objective has. Both are always measured, these alone decide a verdict.
-    stated: whether the user said so; otherwise a few sequences beyond GSPO's range are no mismatch.
+    PPO's defaults are those of the paper; GSPO's are the 0.02 of PipelineRL's published runs (the GSPO paper has 3e-4
+    and 4e-4). A clip fraction is meaningless without them, so they are printed with it.
     """
 
     ppo_epsilon_low: float = 0.2
     ppo_epsilon_high: float = 0.2
     gspo_epsilon_low: float = 0.02
     gspo_epsilon_high: float = 0.02
+    # The ranges that the user's objective has. Both are always measured, these alone decide a verdict.
     clips: tuple[Clip, ...] = tuple(Clip)
+    # Whether the user said so; otherwise a few sequences beyond GSPO's range are no mismatch.
     stated: bool = True
 
     def __post_init__(self) -> None:
@@ -109,30 +109,32 @@ def always_available(pairs: LogprobPairs) -> str | None:
 class Metric:
     """A figure of merit with everything a reader needs to compare it with a dashboard.
 
-    name: how it is requested. title: how it is printed. unit: "nats", "ratio", "share of tokens", ... formula: with
-    `{ppo_epsilon_low}`-like fields of `ObjectiveSettings`; d is the log ratio, trainer - rollout.
-    reads: what the figure tells, and what it does not.
-    columns: (pairs, settings) -> J additive columns, each (T,) or (S,) or ONE; or `Bins`.
-    combine: sums (..., J) -> value (...); NaN if the sums do not define one.
-    bounds: what the value can be; its interval is cut to them.
-    is_share: the mean of an event, so that an event never seen still has an upper bound.
-    exponentiates: whether LOG_RATIO_CAP can touch it.
-    resolution: what the value cannot resolve however many tokens there are; its interval is widened by that.
     What frameworks call it on their dashboards is in `curves/metric_names.yaml`.
     """
 
+    # How it is requested.
     name: str
+    # How it is printed.
     title: str
+    # With `{ppo_epsilon_low}`-like fields of `ObjectiveSettings`; d is the log ratio, trainer - rollout.
     formula: str
+    # "nats", "ratio", "share of tokens", ...
     unit: str
+    # What the figure tells, and what it does not.
     reads: str
+    # (pairs, settings) -> J additive columns, each (T,) or (S,) or ONE; or `Bins`.
     columns: Columns
+    # Sums (..., J) -> value (...); NaN if the sums do not define one.
     combine: Combine
     level: Level = Level.TOKEN
     interval: IntervalMethod = IntervalMethod.STUDENTISED
+    # What the value can be; its interval is cut to them.
     bounds: tuple[float, float] = UNBOUNDED
+    # The mean of an event, so that an event never seen still has an upper bound.
     is_share: bool = False
+    # Whether LOG_RATIO_CAP can touch it.
     exponentiates: bool = False
+    # What the value cannot resolve however many tokens there are; its interval is widened by that.
     resolution: float = 0.0
     clipping: str = UNCLIPPED
     unavailable: Callable[[LogprobPairs], str | None] = always_available

@@ -32,11 +32,13 @@ _MOST_PARTS = 1 << 21
 
 @dataclass(frozen=True)
 class Found:
-    """A sequence that lies in a stretch of a row. first, length: of its tokens among all ids. numbers: which it is."""
+    """A sequence that lies in a stretch of a row."""
 
     stretch: int
+    # first, length: of its tokens among all ids.
     first: int
     length: int
+    # Which it is.
     numbers: Sequence[int]
 
 

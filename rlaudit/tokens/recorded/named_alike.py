@@ -26,10 +26,11 @@ RECORDED = ("trainer_version", "base_logprob")
 
 @dataclass
 class NamedAlike:
-    """The two streams of one comparison. elsewhere: sequences of the trainer's table that were not recorded."""
+    """The two streams of one comparison."""
 
     path: Path
     trainer_path: Path
+    # Sequences of the trainer's table that were not recorded.
     elsewhere: int = 0
     ambiguous: int = 0
     _seen: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -32,14 +32,13 @@ MOST_REQUESTS = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class RecordedFront:
-    """One front end. first: the number of its first sequence among those of all front ends.
-
-    reused: what the sequences of its engine took from the prefix cache, by file and line.
-    """
+    """One front end."""
 
     served: ServedWeights
     whole: WholeSequences
+    # The number of its first sequence among those of all front ends.
     first: int
+    # What the sequences of its engine took from the prefix cache, by file and line.
     reused: Mapping[tuple[Path, int], Reused]
 
     @cached_property
@@ -57,28 +56,28 @@ class RecordedFront:
 
 @dataclass(frozen=True, eq=False)
 class RecordedLog:
-    """What a recording has for `compare`.
-
-    groups: equal parameters with how many tokens and sequences were sampled with them; first those that are judged.
-    left_out: sequences that are not whole, by reason. inside: tokens that were sampled while weights were updated.
-    numbers: of the sequences that are judged, among all. late: how many are not, because they finished after the
-    trainer's last recorded call. alike: how many are not, because the trainer's row may be another prompt's.
-    elsewhere: how many were scored by a process with another clock.
-    damaged: lines and files that cannot be used, in sentences, with how many they are.
-    """
+    """What a recording has for `compare`."""
 
     recording: Recording
     fronts: tuple[RecordedFront, ...]
+    # Equal parameters with how many tokens and sequences were sampled with them; first those that are judged.
     groups: tuple[tuple[SamplingGroup, int, int], ...]
+    # Sequences that are not whole, by reason.
     left_out: Counter[LeftOut]
     rows: TrainerRows
+    # Tokens that were sampled while weights were updated.
     inside: int
     unknown: int
+    # Of the sequences that are judged, among all.
     numbers: frozenset[int]
+    # How many are not, because they finished after the trainer's last recorded call.
     late: int
+    # How many were scored by a process with another clock.
     elsewhere: int
+    # How many are not, because the trainer's row may be another prompt's.
     alike: int
     adapters: int
+    # Lines and files that cannot be used, in sentences, with how many they are.
     damaged: tuple[tuple[str, int], ...]
 
     @property

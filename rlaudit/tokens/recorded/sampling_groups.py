@@ -40,14 +40,13 @@ OTHERS = (
 
 @dataclass(frozen=True)
 class SamplingGroup:
-    """Equal parameters. meanings: a JSON object of those of MEANINGS and of the bias; others: of those that are in use
-    and have no meaning here.
+    """Equal parameters."""
 
-    model: what the engine was started with, in a recording of engines with several; "" in others.
-    """
-
+    # A JSON object of those of MEANINGS and of the bias.
     meanings: str
+    # Of those that are in use and have no meaning here.
     others: str
+    # What the engine was started with, in a recording of engines with several; "" in others.
     model: str = ""
 
     def values(self) -> dict[str, Any]:

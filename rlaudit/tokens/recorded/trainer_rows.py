@@ -51,24 +51,26 @@ class Unused(StrEnum):
 
 @dataclass(frozen=True)
 class Caller:
-    """What is known of a call; None for what is not. process: its number. asked_for: by which method of the framework.
+    """What is known of a call; None for what is not."""
 
-    number: of the model. adapters: whether they were on.
-    """
-
+    # The number of the process.
     process: int
     gradients: bool
+    # By which method of the framework.
     asked_for: str | None
+    # Of the model.
     number: int | None
     class_name: str | None
     trainable: bool | None
+    # Whether they were on.
     adapters: bool | None
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A sequence's logprobs in one call. at: on the trainer's clock, whose name is `clock`."""
+    """A sequence's logprobs in one call."""
 
+    # On the trainer's clock, whose name is `clock`.
     at: float
     clock: str
     logprobs_T: Row
@@ -76,16 +78,16 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A sequence as its front end knows it. finished: on its clock.
-
-    version: of the weights that sampled its last token, -1 if unknown. order: of its request, None if unknown.
-    """
+    """A sequence as its front end knows it."""
 
     prompt: str
+    # On its clock.
     finished: float
     clock: str
     front: int
+    # Of the weights that sampled its last token, -1 if unknown.
     version: int
+    # Of its request, None if unknown.
     order: int | None
 
 
@@ -93,23 +95,25 @@ class Known:
 class TrainerRows:
     """The first row of each sequence for each caller after it had finished.
 
-    known: the sequences, by their numbers. ambiguous: sequences that a row was of, or another of the same tokens.
-    once, again: how many sequences a caller has scored, and how often it scored one again with another result.
-    scored: sequence -> caller -> row. last: when the last call was, by clock.
-    computed: the dtypes in which the model of each caller computed, None for a call whose dtype is unknown.
     Moments of two clocks are in no order; that a completion is scored proves that it had been sampled.
     """
 
     beginnings: Beginnings
+    # The sequences, by their numbers.
     known: Sequence[Known]
+    # Sequences that a row was of, or another of the same tokens.
     ambiguous: set[int] = field(default_factory=set)
+    # once, again: how many sequences a caller has scored, and how often it scored one again with another result.
     once: Counter[Caller] = field(default_factory=Counter)
     again: Counter[Caller] = field(default_factory=Counter)
+    # Sequence -> caller -> row.
     scored: dict[int, dict[Caller, Scored]] = field(default_factory=dict)
     callers: Counter[Caller] = field(default_factory=Counter)
     unused: Counter[Unused] = field(default_factory=Counter)
     rows: int = 0
+    # When the last call was, by clock.
     last: dict[str, float] = field(default_factory=dict)
+    # The dtypes in which the model of each caller computed, None for a call whose dtype is unknown.
     computed: dict[Caller, set[str | None]] = field(default_factory=dict)
 
     def read(self, process: int, records: Iterable[tuple[int, dict[str, Any]]], clock: str, damage: Damage) -> None:
@@ -248,10 +252,11 @@ def _computed_in(model: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class _Stretches:
-    """Which parts of a function's rows are recorded. lengths: of each, as they lie behind one another."""
+    """Which parts of a function's rows are recorded."""
 
     rows: Sequence[int]
     begins: NDArray[np.int64]
+    # Of each, as they lie behind one another.
     lengths: NDArray[np.int64]
 
 

@@ -44,26 +44,27 @@ class LeftOut(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class WholeSequence:
-    """A completion of T tokens, as far as its caller saw them. number: among all that are whole, from 0.
+    """A completion of T tokens, as far as its caller saw them."""
 
-    asked: the place of its request among those of the front end. prompt: the hash of prompt_ids.
-    stamps_T: when the step of each token ended, NaN if its line is lost. step: the number of its first token's step
-    among those of its front end. finished: when it was written.
-    """
-
+    # Among all that are whole, from 0.
     number: int
     line: int
+    # The place of its request among those of the front end.
     asked: int
     request: str
+    # The hash of prompt_ids.
     prompt: str
     prompt_ids: Integers
     sampling: SamplingGroup
     lora: str | None
     ids_T: Integers
     logprobs_T: Floats
+    # When the step of each token ended, NaN if its line is lost.
     stamps_T: Floats
+    # The number of its first token's step among those of its front end.
     step: int
     cached: int | None
+    # When it was written.
     finished: float
 
 
@@ -95,16 +96,16 @@ class RequestOrder:
 
 @dataclass
 class WholeSequences:
-    """The whole sequences of one front end, read anew by each iteration. left_out: how many are not, and why.
-
-    model: keeps them apart from those of engines with another one; "" if all have the same.
-    damage: the lines of those that do not fit together. order: of their requests.
-    """
+    """The whole sequences of one front end, read anew by each iteration."""
 
     served: ServedWeights
+    # Keeps them apart from those of engines with another one; "" if all have the same.
     model: str = ""
+    # Of their requests.
     order: RequestOrder = field(default_factory=RequestOrder)
+    # How many are not, and why.
     left_out: Counter[LeftOut] = field(default_factory=Counter)
+    # The lines of those that do not fit together.
     damage: Damage = field(default_factory=lambda: Damage(""))
 
     @cached_property

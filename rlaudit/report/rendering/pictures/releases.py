@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rlaudit.report.rendering.drawing.axes import plot, set_ticks
 from rlaudit.report.rendering.drawing.styles import CANDIDATE, INK, MUTED, OTHER, PAPER, PARITY, REFERENCE
 from rlaudit.report.rendering.picture import RELEASES, WIDE, Missing, Picture, PictureKind, Table
-from rlaudit.report.rendering.release_spans import Span, spans_of
+from rlaudit.report.rendering.release_spans import ReleaseSpan, spans_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def pictures(report: "Report") -> Sequence[Picture | Missing]:
     ]
 
 
-def _draw(figure: "Figure", versions: Sequence[str], moving: Mapping[str, Sequence[Span]]) -> None:
+def _draw(figure: "Figure", versions: Sequence[str], moving: Mapping[str, Sequence[ReleaseSpan]]) -> None:
     axes = plot(figure, left=round(LETTER * max(map(len, moving)) + ROOM), bottom=FRAME - 40)
     axes.grid(visible=False)
     for row, spans in enumerate(moving.values()):
@@ -63,7 +63,7 @@ def _draw(figure: "Figure", versions: Sequence[str], moving: Mapping[str, Sequen
     axes.tick_params(axis="x", rotation=90, labelcolor=INK)
 
 
-def colours(spans: Sequence[Span]) -> list[str]:
+def colours(spans: Sequence[ReleaseSpan]) -> list[str]:
     """Return the colour of each span: one for each value, so that a word that comes back has its first colour again."""
     numbers: dict[str, int] = {}
     return [COLOURS[numbers.setdefault(span.value, len(numbers)) % len(COLOURS)] for span in spans]

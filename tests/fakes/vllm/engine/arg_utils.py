@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vllm._release import IS_V1, NAME, V1_IS_REFUSED
 
-CATALOGUE = Path(__file__).parents[4] / "rlaudit" / "vllm" / "data" / f"{NAME}.json"
+CATALOGUE = Path(__file__).parents[4] / "rlaudit" / "vllm" / "data"
 # What a release leaves to its start, as this stand-in decides it.
 DECIDED_AT_START = {
     "model": "",
@@ -38,8 +38,14 @@ class _Checked:
 
 
 def _fields():
-    declared = json.loads(CATALOGUE.read_text(encoding="utf-8"))["engine"]
-    for name, (default, annotation, *_) in declared.items():
+    releases = list(json.loads((CATALOGUE / "releases.json").read_text(encoding="utf-8")))
+    upto = set(releases[: releases.index(NAME) + 1])
+    histories = json.loads((CATALOGUE / "facts" / "engine.json").read_text(encoding="utf-8"))
+    for name, history in histories.items():
+        declared = [value for since, value in history if since in upto][-1:]
+        if declared in ([], [None]):
+            continue
+        default, annotation, *_ = declared[0]
         value = DECIDED_AT_START.get(name, default)
         yield name, annotation, dataclasses.field(default_factory=partial(copy.copy, value))
 

@@ -5,7 +5,7 @@ The house, top floor first. A package needs only what stands below it (`lint-imp
     cli         options in, one call, exit code out
     ablation    the course of `rlaudit ablate`: a recipe is carried out, and judged as it forms
     report      one typed report per command (`of_*.py`), and its formats, outlines and pictures
-    diagnosis   evidence in, three layers out: of arms, logs, updates and recordings alike
+    diagnosis   evidence in, three layers out and the sentences of the answer: arms, logs, updates, recordings alike
     causes      what can be wrong, one signature a file, and the procedure that names them
     laboratory  recipe to outcomes: factors, arms, weight updates, the trainer's scores; judges nothing
     meaning     which of report, sample and trainer agree
@@ -18,7 +18,7 @@ The house, top floor first. A package needs only what stands below it (`lint-imp
     engines     a job runs in another environment, and nothing of it survives
     recording   what runs inside a training, and the reader of what it wrote
     vllm        every fact about a release, once; pins
-    text        what is written for people
+    text        how text is put out: units, plurals, progress, what a terminal may show
     settings    the settings of a rollout and its trainer, with their places
     files       where they lie, how they are read and written
 """

@@ -1,1 +1,1 @@
-"""Recording what a training asks of vLLM: the file that runs inside it, the commands that install it, the reader."""
+"""Recording what a training asks of vLLM: the files of shipped/, which run inside it, the commands that install them, the reader."""

@@ -1,1 +1,1 @@
-"""Text out: what a terminal, a log or a report may show, and the words that go with numbers."""
+"""How text is put out: what a terminal, a log or a report may show, and units, plurals and progress."""

@@ -1,1 +1,1 @@
-"""Weight updates judged: requests, version lag, parts that stay old, stale keys and values, and what to call."""
+"""What `ablate weight-update` shows, judged: requests, version lag, parts that stay old, stale-kv, and what to call."""

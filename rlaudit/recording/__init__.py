@@ -1,1 +1,1 @@
-"""Recording what a training asks of vLLM: the files of shipped/, which run inside it, the commands that install them, the reader."""
+"""Recording what a training asks of vLLM: the files of shipped/ run inside it, commands install them, a reader reads."""

@@ -1,1 +1,1 @@
-"""Recording what a training asks of vLLM: the files of shipped/ run inside it, commands install them, a reader reads."""
+"""What a training asks of vLLM, recorded: the files of shipped/ run inside it; commands install and read them."""

@@ -11,10 +11,9 @@ from typing import Any
 
 from rlaudit.recording.engine_processes import parent_server
 from rlaudit.recording.recorded_process import Engine, Process
-from rlaudit.recording.recording import Recording
 from rlaudit.recording.reused_blocks import Reused, reused_blocks
 from rlaudit.recording.weight_readings import WeightReadings, weight_readings
-from rlaudit.recording.weight_updates import ServedWeights, Update, served_weights
+from rlaudit.recording.weight_updates import ServedWeights, Update
 
 # Programs give each request the room that its prompt leaves: that makes no other kind of sampling.
 _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
@@ -77,7 +76,7 @@ class RecordedEngine:
 
     @cached_property
     def reused(self) -> tuple[Reused, ...]:
-        """What its sequences took from the prefix cache. It reads the files of its front ends."""
+        """What its sequences took from the prefix cache."""
         return tuple(reused_blocks(self.served).values())
 
     @property
@@ -92,9 +91,7 @@ class RecordedEngine:
         kinds: dict[str, list[_Counted]] = {}
         for front in [served.front for served in self.served] or [self.process]:
             counts = None if front.totals is None else front.totals.by_sampling
-            kept = Counter[int | None]()
-            for (engine, number), requests in front.asked.items():
-                kept[number] += requests if front.only in (None, engine) else 0
+            kept = Counter(request.sampling for request in front.requests)
             for number, parameters in front.sampling.items():
                 # The last count of a process that was killed is seconds old; its lines may know of more.
                 count = None if counts is None else max(counts.get(number, 0), kept[number])
@@ -123,20 +120,20 @@ class RecordedEngine:
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
-def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
+def recorded_engines(processes: Sequence[Process], fronts: Sequence[ServedWeights]) -> tuple[RecordedEngine, ...]:
     """Return the engines in the order in which they were built; those that were built alike are one."""
     served: dict[tuple[Path, int | None], list[ServedWeights]] = {}
-    for front in served_weights(recording):
+    for front in fronts:
         served.setdefault((front.engine.builder.file, front.engine.builder.only), []).append(front)
     engines: list[RecordedEngine] = []
-    for process in recording.processes:
-        if parent_server(process, recording.processes) is not None:
+    for process in processes:
+        if parent_server(process, processes) is not None:
             continue  # its configuration is its parent's
         for engine in process.engines:
-            fronts = served.get((process.file, engine.number)) or served.get((process.file, None))
+            own = served.get((process.file, engine.number)) or served.get((process.file, None))
             built = RecordedEngine(process, engine, (), (process,))
-            if fronts is not None:
-                built = RecordedEngine(fronts[0].engine.builder, engine, tuple(fronts), fronts[0].processes)
+            if own is not None:
+                built = RecordedEngine(own[0].engine.builder, engine, tuple(own), own[0].processes)
             alike = next((place for place, engine in enumerate(engines) if _alike(engine, built)), None)
             if alike is None:
                 engines.append(built)

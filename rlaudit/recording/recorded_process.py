@@ -1,16 +1,19 @@
-"""One process of a recording: what its file says of it, and its tokens as a stream.
+"""One process of a recording: what its file says of it, read once, with its tokens in columns.
 
 Covered: what the process was, what engines it built, which calls changed weights, caches and the schedule, what was
 sampled with which parameters, and what is missing.
 The format stands in `shipped/rlaudit_recorder.py`. Standard library only: `inspect` reads recordings, too.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rlaudit.recording.columns import KeptRequest, KeptSequence, TrainerCall, WeightsRead
 from rlaudit.recording.recorded_lines import (
     SCHEMA_NAME,
     SCHEMA_VERSION,
@@ -19,6 +22,7 @@ from rlaudit.recording.recorded_lines import (
     is_first_line,
     recorded_lines,
 )
+from rlaudit.recording.sampled_steps import SampledSteps
 
 Made = TypeVar("Made")
 
@@ -154,12 +158,11 @@ class Dropped:
 class Process:
     """One process of a training. at: its host's monotonic clock when it was first recorded; wall: the epoch's then.
 
-    sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
-    each kind can be used. salted: how many kept requests had a cache salt. asked: how many kept requests each engine
-    (None: unknown) had with each sampling.
+    sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand.
     key: names the key of a redacted copy; None for what was recorded as it was. Older releases recorded redacted ones.
-    missing: what is not recorded, in sentences. damaged: the sentences on lines that cannot be used, each with the
-    number of lines. only: the one engine, of several that the process built, whose requests and calls these are.
+    missing: what is not recorded, in sentences; steps_missing: of the moments of its tokens. damaged: the sentences on
+    lines that cannot be used, each with the number of lines.
+    only: the one engine, of several that the process built, whose requests, tokens and calls these are.
     """
 
     file: Path
@@ -187,10 +190,13 @@ class Process:
     totals: Totals | None
     failed: tuple[Failed, ...]
     dropped: tuple[Dropped, ...]
-    records: Mapping[str, int]
-    salted: int
-    asked: Mapping[tuple[int | None, int | None], int]
+    requests: tuple[KeptRequest, ...]
+    sequences: tuple[KeptSequence, ...]
+    steps: SampledSteps
+    trainer: tuple[TrainerCall, ...]
+    weights: tuple[WeightsRead, ...]
     missing: tuple[str, ...]
+    steps_missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
     only: int | None = None
 
@@ -208,17 +214,6 @@ class Process:
     def trainer_functions(self) -> tuple[str, ...]:
         """The functions that were hooked because a trainer makes its logprobs in them."""
         return tuple(name for name in self.hooked if ":" in name and not name.startswith("vllm."))
-
-
-def token_records(process: Process, kinds: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line number and record of these kinds, arrays undecoded (`encoded_numbers.py`).
-
-    Of a process with `only`, requests and sequences of that engine alone. Lines that cannot be used are named in
-    `process.missing` already.
-    """
-    for line, record in recorded_lines(process.file, Damage(process.file.name)):
-        if record["kind"] in kinds and (process.only is None or record.get("engine", process.only) == process.only):
-            yield line, record
 
 
 def read_process(file: Path, damage: Damage) -> Process | None:
@@ -239,14 +234,18 @@ def read_process(file: Path, damage: Damage) -> Process | None:
         why = f"its schema is {first['schema']}" if first.get("kind") == "process" else "its first line is damaged"
         damage.add(f"{file.name} is left out: {why}, and {SCHEMA_NAME}/{SCHEMA_VERSION} is read here")
         return None
-    return _Reader(first, file_damage).process(file, lines)
+    return _Reader(first, file_damage, Damage(file.name)).process(file, lines)
 
 
 def _made(kind: type[Made], record: Mapping[str, Any], **changed: Any) -> Made:
     """Return a record as a dataclass with fields of the same names. changed: fields with other values than there."""
-    values = {**record, **changed}
-    values = {attribute.name: values[attribute.name] for attribute in fields(kind)}  # type: ignore[arg-type]
+    values = {name: changed[name] if name in changed else record[name] for name in _names(kind)}  # type: ignore[arg-type]
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(attribute.name for attribute in fields(kind))
 
 
 # Every record of these kinds is kept unchanged.
@@ -256,15 +255,20 @@ _LISTED: Mapping[str, type] = {
     "model": Model,
     "failed": Failed,
     "dropped": Dropped,
+    "weights": WeightsRead,
 }
 
 
 @dataclass
 class _Reader:
-    """What has been read of one file. open_requests: of each id, how many have no line with their tokens."""
+    """What has been read of one file. open_requests: of each id, how many have no line with their tokens.
+
+    asked: the last of these, by id.
+    """
 
     first: dict[str, Any]
     damage: Damage
+    steps_damage: Damage
     hooked: dict[str, None] = field(default_factory=dict)
     listed: dict[str, list[Any]] = field(default_factory=lambda: {kind: [] for kind in _LISTED})
     sampling: dict[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -276,8 +280,12 @@ class _Reader:
     records: Counter[str] = field(default_factory=Counter)
     open_requests: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
-    salted: int = 0
-    asked: Counter[tuple[int | None, int | None]] = field(default_factory=Counter)
+    prompts: dict[str, "array[int]"] = field(default_factory=dict)
+    requests: list[KeptRequest] = field(default_factory=list)
+    asked: dict[str, KeptRequest] = field(default_factory=dict)
+    sequences: list[KeptSequence] = field(default_factory=list)
+    steps: SampledSteps = field(default_factory=SampledSteps)
+    trainer: list[TrainerCall] = field(default_factory=list)
     trainer_calls: int = 0
 
     def process(self, file: Path, lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
@@ -286,8 +294,10 @@ class _Reader:
             "process": self._second_first,
             "hooks": self._hooks,
             "sampling": self._sampling,
+            "prompt": self._prompt,
             "request": self._request,
             "sequence": self._sequence,
+            "steps": self._steps,
             "trainer": self._trainer,
             "event": self._event,
             "repeats": self._repeats,
@@ -319,10 +329,13 @@ class _Reader:
             totals=self.totals,
             failed=self.listed["failed"],
             dropped=self.listed["dropped"],
-            records=dict(self.records),
-            salted=self.salted,
-            asked=dict(self.asked),
+            requests=self.requests,
+            sequences=self.sequences,
+            steps=self.steps,
+            trainer=self.trainer,
+            weights=self.listed["weights"],
             missing=self._missing(),
+            steps_missing=self._steps_missing(),
             damaged=self.damage.counted(),
             only=None,
         )
@@ -339,21 +352,31 @@ class _Reader:
             return
         self.sampling_lines[record["sampling"]] = line
 
+    def _prompt(self, line: int, record: dict[str, Any]) -> None:
+        self.prompts[record["prompt"]] = record["ids"]
+
     def _request(self, line: int, record: dict[str, Any]) -> None:
-        self.salted += record["salted"] is True
-        self.asked[record["engine"], record["sampling"]] += 1
-        self.open_requests[record["request"]] += 1
+        request = _made(KeptRequest, record)
+        self.requests.append(request)
+        self.asked[request.request] = request
+        self.open_requests[request.request] += 1
 
     def _sequence(self, line: int, record: dict[str, Any]) -> None:
         self.in_flight += record["finish"] is None
-        name = record["request"]
+        name, prompt_ids = record["request"], self.prompts.get(record["prompt"])
+        asked = self.asked.pop(name, None)
+        self.sequences.append(_made(KeptSequence, record, line=line, asked=asked, prompt_ids=prompt_ids))
         if self.open_requests[name] > 1:
             self.open_requests[name] -= 1
         elif not self.open_requests.pop(name, 0):
             self.damage.add("tokens whose request has no line: nothing says how they were sampled", line)
 
+    def _steps(self, line: int, record: dict[str, Any]) -> None:
+        self.steps.add(record, self.first["at"], line, self.steps_damage)
+
     def _trainer(self, line: int, record: dict[str, Any]) -> None:
         self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
+        self.trainer.append(_made(TrainerCall, record, line=line, model=record["model"] or {}))
 
     def _event(self, line: int, record: dict[str, Any]) -> None:
         call = self.calls.get(record["call"])
@@ -420,6 +443,13 @@ class _Reader:
             if load["tensors"] is not None and load["tensors"] not in self.tensors:
                 self.damage.add("which tensors a load brought is in no line that can be read")
             yield _made(Load, load, number=number)
+
+    def _steps_missing(self) -> tuple[str, ...]:
+        counted = 0 if self.totals is None else self.totals.tokens or 0
+        lost = counted - sum(self.steps.tokens)
+        if lost > 0:
+            self.steps_damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
+        return self.steps_damage.sentences()
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)

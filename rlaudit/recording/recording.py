@@ -1,17 +1,23 @@
-"""A recording as it was written: a folder of files of JSON lines, one for each process of a training, or one of them.
+"""A recording: a folder of files of JSON lines, one for each process of a training, or one of them.
 
-Tokens are not held: `token_records` streams those of a process. Which weights a token was sampled from stands in
-`weight_updates.py`. Standard library only: `inspect` reads recordings, too.
+Each file is read once, into columns (`recorded_process.py`). Four questions are asked of these: which engines there
+were and how their requests were sampled (`engines`), from which weights (`fronts`), what was read of the weights
+(`RecordedEngine.weight_readings`), and which sequences can be compared (`tokens/recorded`).
+Standard library only: `inspect` reads recordings, too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from rlaudit.errors import NotFinished
 from rlaudit.files.remote_log import is_remote
+from rlaudit.recording.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.recording.recorded_lines import Damage, first_line, is_first_line
 from rlaudit.recording.recorded_process import Process, read_process
 from rlaudit.recording.shipped.rlaudit_recorder import PARTS
+from rlaudit.recording.weight_updates import ServedWeights, served_weights
 
 ENDING = "*.jsonl"
 REDACTED = (
@@ -20,7 +26,7 @@ REDACTED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """The processes of a training, in the order in which they began.
 
@@ -35,6 +41,16 @@ class Recording:
     missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
 
+    @cached_property
+    def fronts(self) -> tuple[ServedWeights, ...]:
+        """The front ends, each with the updates of the weights that it samples from."""
+        return served_weights(self.processes)
+
+    @cached_property
+    def engines(self) -> tuple[RecordedEngine, ...]:
+        """The engines in the order in which they were built; those that were built alike are one."""
+        return recorded_engines(self.processes, self.fronts)
+
 
 def is_recording(path: Path) -> bool:
     """Return whether a path is a recording, of any version: a folder with a file of one, or such a file."""
@@ -48,13 +64,20 @@ def is_recording(path: Path) -> bool:
 
 
 def open_recording(path: Path) -> Recording:
-    """Read a recording, except its tokens.
+    """Read a recording, once for all who ask while its files stay as they are.
 
     Raises NotFinished for what is no recording, or one of another version, or has no process that can be read.
     """
+    files = _files(path)
+    return _opened(path, tuple(files), tuple(map(_version, files)))
+
+
+# One, and what it is held against.
+@lru_cache(maxsize=2)
+def _opened(path: Path, files: Sequence[Path], versions: Sequence[tuple[int, int]]) -> Recording:
     damage = Damage(str(path))
     processes: list[Process] = []
-    for file in _files(path):
+    for file in files:
         process = read_process(file, damage)
         if process is not None:
             processes.append(process)
@@ -85,6 +108,14 @@ def _files(path: Path) -> list[Path]:
         return sorted(path.glob(ENDING)) if path.is_dir() else [path]
     except OSError as error:
         raise NotFinished(f"{path} cannot be read: {error}", "may you read it?") from error
+
+
+def _version(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
 
 
 def _begins_recording(file: Path) -> bool:

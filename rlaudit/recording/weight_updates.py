@@ -17,10 +17,8 @@ from operator import attrgetter
 from typing import TypeVar
 
 from rlaudit.recording.engine_processes import EngineProcesses, engines_of
-from rlaudit.recording.recorded_lines import Damage
-from rlaudit.recording.recorded_process import Call, Load, Process, token_records
-from rlaudit.recording.recording import Recording
-from rlaudit.recording.sampled_steps import SampledSteps, sampled_steps, together
+from rlaudit.recording.recorded_process import Call, Load, Process
+from rlaudit.recording.sampled_steps import SampledSteps, together
 
 # Methods of workers that bring weights, also if no `load_weights` is seen below them (CUDA IPC, a transfer engine).
 MOVING = frozenset(("reload_weights", "start_weight_update", "update_weights", "finish_weight_update"))
@@ -64,18 +62,17 @@ class Update:
         return len(self.names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ServedWeights:
     """One front end with the engine whose weights it samples from.
 
-    number: of the engine among those of the recording. steps: of this front end. updates: of the engine, with the
-    tokens that all its front ends were given meanwhile. missing: what is not known, in sentences.
+    number: of the engine among those of the recording. updates: of the engine, with the tokens that all its front ends
+    were given meanwhile. missing: what is not known, in sentences.
     """
 
     front: Process
     number: int
     engine: EngineProcesses
-    steps: SampledSteps
     updates: tuple[Update, ...]
     missing: tuple[str, ...]
 
@@ -87,6 +84,11 @@ class ServedWeights:
         """Return when the next update begins after a moment; infinity for none."""
         place = bisect_right(self._begins, clock)
         return self._begins[place] if place < len(self._begins) else math.inf
+
+    @property
+    def steps(self) -> SampledSteps:
+        """The steps that gave this front end tokens."""
+        return self.front.steps
 
     @property
     def processes(self) -> tuple[Process, ...]:
@@ -108,34 +110,22 @@ class ServedWeights:
         return [math.inf if update.end is None else update.end for update in self.updates]
 
 
-def served_weights(recording: Recording) -> tuple[ServedWeights, ...]:
+def served_weights(processes: Sequence[Process]) -> tuple[ServedWeights, ...]:
     """Return the front ends of a recording, each with the updates of its weights."""
-    loading = [process for process in recording.processes if process.loads]
     served = []
-    for number, engine in enumerate(engines_of(recording)):
-        damages = [Damage(front.file.name) for front in engine.fronts]
-        steps = [_steps(front, damage) for front, damage in zip(engine.fronts, damages, strict=True)]
-        others = sum(process.clock != engine.builder.clock for process in loading)
-        for damage in damages if others else ():
-            damage.add(
-                f"{others} processes of other hosts loaded weights: their clocks are others, and the versions of the "
-                "weights are those of this host alone"
-            )
+    for number, engine in enumerate(engines_of(processes)):
+        others = sum(process.clock != engine.builder.clock for process in processes if process.loads)
         # A reset is in time if it comes before the next token, whichever front end that is for.
-        updates = tuple(_updates(engine, together(steps)))
-        for front, front_steps, damage in zip(engine.fronts, steps, damages, strict=True):
-            missing = (*engine.missing, *damage.sentences())
-            served.append(ServedWeights(front, number, engine, front_steps, updates, missing))
+        updates = tuple(_updates(engine, together([front.steps for front in engine.fronts])))
+        for front in engine.fronts:
+            missing = [*engine.missing, *front.steps_missing]
+            if others:
+                missing.append(
+                    f"{front.file.name}: {others} processes of other hosts loaded weights: their clocks are others, "
+                    "and the versions of the weights are those of this host alone"
+                )
+            served.append(ServedWeights(front, number, engine, updates, tuple(missing)))
     return tuple(served)
-
-
-def _steps(front: Process, damage: Damage) -> SampledSteps:
-    steps = sampled_steps(token_records(front, ("steps",)), front.at, damage, front.only)
-    counted = 0 if front.totals is None or front.only is not None else front.totals.tokens or 0
-    lost = counted - sum(steps.tokens)
-    if lost > 0:
-        damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
-    return steps
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Integers
+from rlaudit.recording.columns import TrainerCall
+from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 
 Hashes = NDArray[np.uint64]
 
@@ -32,12 +34,14 @@ _MOST_PARTS = 1 << 21
 
 @dataclass(frozen=True)
 class Found:
-    """A sequence that lies in a stretch of a row. first, length: of its tokens among all ids. numbers: which it is."""
+    """A sequence that lies in a stretch of a row."""
 
     stretch: int
+    # Of its tokens among all ids.
     first: int
     length: int
-    numbers: Sequence[int]
+    # Which it may be: all have these tokens.
+    alike: Sequence[WholeSequence]
 
 
 def hash_of(ids_T: Integers) -> int:
@@ -70,27 +74,28 @@ class Beginnings:
     """Sequences by the hash of all their tokens and their length."""
 
     def __init__(self) -> None:
-        self.by_hash: dict[tuple[int, int], list[int]] = {}
-        self._prompts: dict[int, Integers] = {}
+        self.by_hash: dict[tuple[int, int], list[WholeSequence]] = {}
         self._behind: set[tuple[int, ...]] = set()
         self._hashes: Hashes | None = None
         self._lengths: Integers | None = None
         self._anchors: Hashes = np.zeros(0, dtype=np.uint64)
 
-    def add(self, number: int, ids_T: Integers, prompt_T: Integers) -> None:
-        """Add a sequence. prompt_T: at least the last ids of its prompt."""
-        self.by_hash.setdefault((hash_of(ids_T), len(ids_T)), []).append(number)
-        self._prompts[number] = np.array(prompt_T[-CONTEXT:], dtype=np.int32)
+    def add(self, sequence: WholeSequence) -> None:
+        """Add a sequence."""
+        ids_T, prompt_T = sequence.ids_T, sequence.prompt_ids
+        self.by_hash.setdefault((hash_of(ids_T), len(ids_T)), []).append(sequence)
         if len(prompt_T) >= BEHIND:
             self._behind.add((*prompt_T[-BEHIND:].tolist(), int(ids_T[0])))
         self._hashes = None
 
-    def find(self, ids_N: Integers, begins: Integers, lengths: Integers) -> Iterator[Found]:
-        """Yield the longest sequence at each place where one begins, in the order of the ids.
+    def find(self, call: TrainerCall) -> Iterator[Found]:
+        """Yield the longest sequence at each place of a call where one begins, in the order of the ids.
 
-        ids_N: stretches of rows, one behind the other. begins: the place of each in its row. lengths: how long each is.
         The longest: a shorter one that begins the same was cut off there, and what follows would be padding.
         """
+        ids_N, begins, lengths = (
+            np.asarray(column, dtype=np.int64) for column in (call.ids, call.begins, call.lengths)
+        )
         if not self.by_hash or not len(ids_N):
             return
         if self._hashes is None or self._lengths is None:
@@ -117,13 +122,13 @@ class Beginnings:
                 if at == last:
                     continue
                 place, length = int(places_P[at]), int(self._lengths[-1 - column])
-                numbers = self.by_hash.get((int(hashes_PL[at, -1 - column]), length), [])
+                alike = self.by_hash.get((int(hashes_PL[at, -1 - column]), length), [])
                 if not begins_N[place]:
                     before = ids_N[max(int(firsts[stretch_N[place]]), place - CONTEXT) : place]
-                    numbers = [number for number in numbers if _ends_alike(self._prompts[number], before)]
-                if numbers:
+                    alike = [sequence for sequence in alike if _ends_alike(sequence.prompt_ids[-CONTEXT:], before)]
+                if alike:
                     last = at
-                    yield Found(int(stretch_N[place]), place, length, numbers)
+                    yield Found(int(stretch_N[place]), place, length, alike)
 
     def _places(
         self, ids_N: Integers, firsts: Integers, stretch_N: Integers, begins: Integers

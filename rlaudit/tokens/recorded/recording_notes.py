@@ -54,26 +54,26 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
     for reason, count in sorted(log.left_out.items()):
         yield f"{count} recorded sequences {reason.value}, so they are in no figure"
     for group, tokens, sequences in log.groups[1:]:
-        judged = "none" if log.judged is None else str(log.judged)
+        judged = "none" if log.group is None else str(log.group)
         yield (
             f"{sequences} sequences ({tokens} tokens) were sampled with {group}, and are in no figure: what is judged "
             f"was sampled with {judged}"
         )
-    if log.judged is not None and json.loads(log.judged.others):
-        yield f"what {log.judged.others} does to the tokens is no meaning that is tried"
+    if log.group is not None and json.loads(log.group.others):
+        yield f"what {log.group.others} does to the tokens is no meaning that is tried"
     yield from _of_trainer(log)
-    if log.inside:
-        yield f"{log.inside} tokens were sampled while weights were updated: their version is the one before"
-    if log.unknown:
-        yield f"of {log.unknown} tokens it is unknown from which weights they were sampled"
+    if inside := sum(sequence.inside for sequence in log.sequences):
+        yield f"{inside} tokens were sampled while weights were updated: their version is the one before"
+    if unknown := sum(sequence.unknown for sequence in log.sequences):
+        yield f"of {unknown} tokens it is unknown from which weights they were sampled"
     numbers = {len(front.served.updates) for front in log.fronts}
     if len(numbers) > 1:
         yield (
             f"{len(log.fronts)} engines had {min(numbers)} to {max(numbers)} updates of the weights; each engine's "
             "versions are counted apart, so the lag of one that missed an update is too small here"
         )
-    if log.adapters:
-        yield f"{log.adapters} sequences used an adapter, whose version is unknown"
+    if adapters := sum(sequence.lora is not None for sequence in log.sequences):
+        yield f"{adapters} sequences used an adapter, whose version is unknown"
     for front in log.fronts:
         yield from front.served.missing
     damaged = {sentence for sentence, _ in log.recording.damaged}

@@ -21,9 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.recording.encoded_numbers import NotNumbers, float32s, whole_numbers
+from rlaudit.recording.columns import TrainerCall
 from rlaudit.recording.recorded_lines import Damage
+from rlaudit.recording.recorded_process import Process
 from rlaudit.tokens.recorded.beginnings import Beginnings
+from rlaudit.tokens.recorded.whole_sequences import RecordedFront, WholeSequence
 
 Row = NDArray[np.float32]
 
@@ -74,147 +76,101 @@ class Scored:
     logprobs_T: Row
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A sequence as its front end knows it. finished: on its clock.
-
-    version: of the weights that sampled its last token, -1 if unknown. order: of its request, None if unknown.
-    """
-
-    prompt: str
-    finished: float
-    clock: str
-    front: int
-    version: int
-    order: int | None
-
-
 @dataclass
 class TrainerRows:
     """The first row of each sequence for each caller after it had finished.
 
-    known: the sequences, by their numbers. ambiguous: sequences that a row was of, or another of the same tokens.
-    once, again: how many sequences a caller has scored, and how often it scored one again with another result.
-    scored: sequence -> caller -> row. last: when the last call was, by clock.
-    computed: the dtypes in which the model of each caller computed, None for a call whose dtype is unknown.
     Moments of two clocks are in no order; that a completion is scored proves that it had been sampled.
     """
 
     beginnings: Beginnings
-    known: Sequence[Known]
-    ambiguous: set[int] = field(default_factory=set)
+    # Sequences that a row was of, or another of the same tokens.
+    ambiguous: set[WholeSequence] = field(default_factory=set)
+    # How many sequences a caller has scored, and how often it scored one again with another result.
     once: Counter[Caller] = field(default_factory=Counter)
     again: Counter[Caller] = field(default_factory=Counter)
-    scored: dict[int, dict[Caller, Scored]] = field(default_factory=dict)
+    scored: dict[WholeSequence, dict[Caller, Scored]] = field(default_factory=dict)
     callers: Counter[Caller] = field(default_factory=Counter)
     unused: Counter[Unused] = field(default_factory=Counter)
     rows: int = 0
+    # When the last call was, by clock.
     last: dict[str, float] = field(default_factory=dict)
+    # The dtypes in which the model of each caller computed, None for a call whose dtype is unknown.
     computed: dict[Caller, set[str | None]] = field(default_factory=dict)
 
-    def read(self, process: int, records: Iterable[tuple[int, dict[str, Any]]], clock: str, damage: Damage) -> None:
-        """Add the `trainer` records of one process. clock: the name of its clock."""
-        for line, record in records:
-            at = record["at"]
-            self.last[clock] = max(self.last.get(clock, -np.inf), at)
-            if record["backward"]:
-                self.unused[Unused.RECOMPUTED] += len(record["rows"])
-                self.rows += len(record["rows"])
-                continue
-            try:
-                ids, values = whole_numbers(record["ids"]), float32s(record["logprobs"])
-            except NotNumbers as error:
-                damage.add(f"a call of the trainer's function whose numbers are wrong is left out: {error}", line)
-                continue
-            stretches = _stretches(record, len(ids))
-            if stretches is None or len(ids) != len(values):
-                damage.add("a call of the trainer's function whose stretches do not fit its ids is left out", line)
-                continue
-            caller = _caller(process, record)
-            self.computed.setdefault(caller, set()).add(_computed_in(record["model"] or {}))
-            ids_N, logprobs_N = np.asarray(ids, dtype=np.int64), np.asarray(values, dtype=np.float32)
-            self._join(ids_N, logprobs_N, stretches, caller, at, clock)
+    def read(self, number: int, process: Process, damage: Damage) -> None:
+        """Add the calls of one process."""
+        clock = process.clock
+        for call in process.trainer:
+            self.last[clock] = max(self.last.get(clock, -np.inf), call.at)
+            if call.backward:
+                self.unused[Unused.RECOMPUTED] += len(call.rows)
+                self.rows += len(call.rows)
+            elif call.fits:
+                caller = _caller(number, call)
+                self.computed.setdefault(caller, set()).add(_computed_in(call.model))
+                self._join(call, caller, clock)
+            else:
+                damage.add("a call of the trainer's function whose stretches do not fit its ids is left out", call.line)
 
-    def _join(
-        self, ids_N: NDArray[np.int64], logprobs_N: Row, stretches: "_Stretches", caller: Caller, at: float, clock: str
-    ) -> None:
+    def _join(self, call: TrainerCall, caller: Caller, clock: str) -> None:
         self.callers[caller] += 1
-        completions = list(self.beginnings.find(ids_N, stretches.begins, stretches.lengths))
+        logprobs_N = np.asarray(call.logprobs, dtype=np.float32)
+        completions = list(self.beginnings.find(call))
         candidates = [
-            [number for number in completion.numbers if self._may_be_scored(number, at, clock)]
+            [sequence for sequence in completion.alike if _may_be_scored(sequence, call.at, clock)]
             for completion in completions
         ]
         # A row of all sequences has them in its own order, a row each has them in that of the rows.
-        rows = [stretches.rows[completion.stretch] for completion in completions]
+        rows = [call.rows[completion.stretch] for completion in completions]
         places = rows if len(set(rows)) == len(rows) else list(range(len(rows)))
-        in_order: Mapping[int, Sequence[int]] = {}
+        in_order: Mapping[int, Sequence[WholeSequence]] = {}
         if not caller.gradients:
-            in_order = self._in_order(list(zip(places, candidates, strict=True)))
+            in_order = _in_order(list(zip(places, candidates, strict=True)))
         joined = set()
-        for place, completion, numbers in zip(places, completions, candidates, strict=True):
-            if not numbers:
+        for place, completion, alike in zip(places, completions, candidates, strict=True):
+            if not alike:
                 continue
             joined.add(completion.stretch)
             self.rows += 1
-            if place not in in_order and len({self.known[number].prompt for number in numbers}) > 1:
+            if place not in in_order and len({sequence.prompt for sequence in alike}) > 1:
                 self.unused[Unused.AMBIGUOUS] += 1
-                self.ambiguous.update(numbers)
+                self.ambiguous.update(alike)
             else:
-                logprobs_T = logprobs_N[completion.first : completion.first + completion.length].copy()
-                self._keep(in_order.get(place, numbers), caller, Scored(at, clock, logprobs_T))
-        self.rows += len(stretches.rows) - len(joined)
-        self.unused[Unused.NO_SEQUENCE] += len(stretches.rows) - len(joined)
+                logprobs_T = logprobs_N[completion.first : completion.first + completion.length]
+                self._keep(in_order.get(place, alike), caller, Scored(call.at, clock, logprobs_T))
+        self.rows += len(call.rows) - len(joined)
+        self.unused[Unused.NO_SEQUENCE] += len(call.rows) - len(joined)
 
-    def _may_be_scored(self, number: int, at: float, clock: str) -> bool:
-        """Return whether a sequence may have finished by then. Moments of two clocks are in no order."""
-        sequence = self.known[number]
-        return sequence.clock != clock or sequence.finished <= at
-
-    def _in_order(self, met: Sequence[tuple[int, Sequence[int]]]) -> Mapping[int, Sequence[int]]:
-        """Return the sequence of each row, if all rows can be those of successive requests; {} if not.
-
-        Two rows that can be of one sequence only have to agree: one would agree with itself in any order.
-        """
-        certain = [(place, self.known[numbers[0]].order) for place, numbers in met if len(numbers) == 1]
-        firsts = {order - place for place, order in certain if order is not None}
-        if len(certain) < 2 or len(firsts) != 1:
-            return {}
-        first = firsts.pop()
-        ordered = {}
-        for place, numbers in met:
-            ordered[place] = [number for number in numbers if self.known[number].order == first + place]
-            if numbers and not ordered[place]:
-                return {}
-        return ordered
-
-    def _keep(self, numbers: Sequence[int], caller: Caller, scored: Scored) -> None:
+    def _keep(self, alike: Sequence[WholeSequence], caller: Caller, scored: Scored) -> None:
         """Keep a row for one of the latest sequences with the same tokens that has none of this caller."""
-        latest = self.known[numbers[-1]].version
-        for number in numbers:
-            if self.known[number].version == latest and caller not in self.scored.get(number, {}):
-                self.scored.setdefault(number, {})[caller] = scored
+        latest = alike[-1].version
+        for sequence in alike:
+            if caller not in self.scored.get(sequence, {}) and sequence.version == latest:
+                self.scored.setdefault(sequence, {})[caller] = scored
                 self.once[caller] += 1
                 return
-        first = self.scored[numbers[-1]][caller].logprobs_T
+        first = self.scored[alike[-1]][caller].logprobs_T
         self.again[caller] += not np.array_equal(first, scored.logprobs_T)
 
-    def late(self) -> frozenset[int]:
+    def late(self, sequences: Iterable[WholeSequence]) -> frozenset[WholeSequence]:
         """Return the sequences that no call of a trainer scored, because they came too late for all.
 
         A trainer with another clock had ended, as far as is proven, when the last sequence finished that it scored.
         """
-        ended: dict[tuple[int, str], float] = {}
-        for number, calls in self.scored.items():
+        ended: dict[tuple[RecordedFront, str], float] = {}
+        for sequence, calls in self.scored.items():
             for call in calls.values():
-                key = self.known[number].front, call.clock
-                ended[key] = max(ended.get(key, -np.inf), self.known[number].finished)
+                key = sequence.front, call.clock
+                ended[key] = max(ended.get(key, -np.inf), sequence.finished)
         return frozenset(
-            number
-            for number, sequence in enumerate(self.known)
-            if number not in self.scored
+            sequence
+            for sequence in sequences
+            if sequence not in self.scored
             and self.scored
             and all(
-                sequence.finished > (last if clock == sequence.clock else ended.get((sequence.front, clock), np.inf))
+                sequence.finished
+                > (last if clock == sequence.front.clock else ended.get((sequence.front, clock), np.inf))
                 for clock, last in self.last.items()
             )
         )
@@ -246,31 +202,36 @@ def _computed_in(model: Mapping[str, Any]) -> str | None:
     return dtype if isinstance(dtype, str) and model.get("casts") is False else None
 
 
-@dataclass(frozen=True)
-class _Stretches:
-    """Which parts of a function's rows are recorded. lengths: of each, as they lie behind one another."""
-
-    rows: Sequence[int]
-    begins: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+def _may_be_scored(sequence: WholeSequence, at: float, clock: str) -> bool:
+    """Return whether a sequence may have finished by then. Moments of two clocks are in no order."""
+    return sequence.front.clock != clock or sequence.finished <= at
 
 
-def _stretches(record: Mapping[str, Any], count: int) -> _Stretches | None:
-    """Return what a record's ids are of; None if its fields do not fit together."""
-    rows, begins, lengths = record["rows"], record["begins"], record["lengths"]
-    if not len(rows) == len(begins) == len(lengths) or sum(lengths) != count:
-        return None
-    return _Stretches(rows, np.array(begins, dtype=np.int64), np.array(lengths, dtype=np.int64))
+def _in_order(met: Sequence[tuple[int, Sequence[WholeSequence]]]) -> Mapping[int, Sequence[WholeSequence]]:
+    """Return the sequence of each row, if all rows can be those of successive requests; {} if not.
+
+    Two rows that can be of one sequence only have to agree: one would agree with itself in any order.
+    """
+    certain = [(place, alike[0].order) for place, alike in met if len(alike) == 1]
+    firsts = {order - place for place, order in certain if order is not None}
+    if len(certain) < 2 or len(firsts) != 1:
+        return {}
+    first = firsts.pop()
+    ordered = {}
+    for place, alike in met:
+        ordered[place] = [sequence for sequence in alike if sequence.order == first + place]
+        if alike and not ordered[place]:
+            return {}
+    return ordered
 
 
-def _caller(process: int, record: Mapping[str, Any]) -> Caller:
-    model = record["model"] or {}
-    number, class_name = model.get("number"), model.get("class")
-    trainable, adapters = model.get("trainable"), model.get("adapters")
+def _caller(process: int, call: TrainerCall) -> Caller:
+    number, class_name = call.model.get("number"), call.model.get("class")
+    trainable, adapters = call.model.get("trainable"), call.model.get("adapters")
     return Caller(
         process,
-        record["gradients"],
-        record["asked_for"],
+        call.gradients,
+        call.asked_for,
         number if isinstance(number, int) else None,
         class_name if isinstance(class_name, str) else None,
         trainable if isinstance(trainable, bool) else None,

@@ -13,7 +13,6 @@ import numpy as np
 
 from rlaudit.recording.folder import Settings, write_folder
 from rlaudit.recording.folder import variables as folder_variables
-from rlaudit.recording.recorded_process import token_records
 from rlaudit.recording.weight_updates import ServedWeights
 
 Record = dict[str, Any]
@@ -107,8 +106,7 @@ def tokens_by_version(served: ServedWeights) -> list[int]:
 def sequences_by_version(served: ServedWeights) -> list[int]:
     """Kept sequences whose first token each version of the weights sampled."""
     found: Counter[int] = Counter()
-    for _, record in token_records(served.front, ("sequence",)):
-        first = record["steps"][0][0] if record["steps"] else len(served.steps.stamps)
-        stamp = served.steps.stamps[first] if first < len(served.steps.stamps) else math.nan
-        found[served.version_at(stamp if math.isfinite(stamp) else record["at"])] += 1
+    for sequence in served.front.sequences:
+        stamp = served.steps.stamp_of(sequence.first_step)
+        found[served.version_at(stamp if math.isfinite(stamp) else sequence.at)] += 1
     return [found[number] for number in range(len(served.updates) + 1)]

@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rlaudit.recording.columns import KeptRequest, KeptSequence, TrainerCall, WeightsRead
+from rlaudit.recording.column import Column, Columns
+from rlaudit.recording.kept_lines import KeptRequest, KeptSequence, TrainerCall, WeightsRead
 from rlaudit.recording.recorded_lines import (
     SCHEMA_NAME,
     SCHEMA_VERSION,
@@ -216,8 +217,8 @@ class Process:
         return tuple(name for name in self.hooked if ":" in name and not name.startswith("vllm."))
 
 
-def read_process(file: Path, damage: Damage) -> Process | None:
-    """Return the process of a file; None, and a sentence in `damage`, if it has none."""
+def read_process(file: Path, columns: Columns, damage: Damage) -> Process | None:
+    """Return the process of a file; None, and a sentence in `damage`, if it has none. columns: keep its arrays."""
     try:
         line = first_line(file)
     except (OSError, ValueError) as error:
@@ -234,7 +235,7 @@ def read_process(file: Path, damage: Damage) -> Process | None:
         why = f"its schema is {first['schema']}" if first.get("kind") == "process" else "its first line is damaged"
         damage.add(f"{file.name} is left out: {why}, and {SCHEMA_NAME}/{SCHEMA_VERSION} is read here")
         return None
-    return _Reader(first, file_damage, Damage(file.name)).process(file, lines)
+    return _Reader(first, columns, file_damage, Damage(file.name)).process(file, lines)
 
 
 def _made(kind: type[Made], record: Mapping[str, Any], **changed: Any) -> Made:
@@ -267,6 +268,7 @@ class _Reader:
     """
 
     first: dict[str, Any]
+    columns: Columns
     damage: Damage
     steps_damage: Damage
     hooked: dict[str, None] = field(default_factory=dict)
@@ -280,7 +282,7 @@ class _Reader:
     records: Counter[str] = field(default_factory=Counter)
     open_requests: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
-    prompts: dict[str, "array[int]"] = field(default_factory=dict)
+    prompts: dict[str, Column] = field(default_factory=dict)
     requests: list[KeptRequest] = field(default_factory=list)
     asked: dict[str, KeptRequest] = field(default_factory=dict)
     sequences: list[KeptSequence] = field(default_factory=list)
@@ -306,8 +308,9 @@ class _Reader:
             "totals": self._totals,
         }
         self.records["process"] = 1
-        for line, record in lines:
-            kind = record["kind"]
+        for line, whole in lines:
+            kind = whole["kind"]
+            record = whole if kind == "steps" else self._kept(whole)
             self.records[kind] += 1
             if kind in _LISTED:
                 self.listed[kind].append(_made(_LISTED[kind], record, line=line, class_name=record.get("class")))
@@ -339,6 +342,11 @@ class _Reader:
             damaged=self.damage.counted(),
             only=None,
         )
+
+    def _kept(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record with its arrays on the disk."""
+        kept = {name: self.columns.keep(value) for name, value in record.items() if isinstance(value, array)}
+        return {**record, **kept} if kept else record
 
     def _second_first(self, line: int, record: dict[str, Any]) -> None:
         self.damage.add("a second process record is left out: what follows is taken for the first one's", line)

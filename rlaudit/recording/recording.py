@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rlaudit.errors import NotFinished
 from rlaudit.files.remote_log import is_remote
+from rlaudit.recording.column import Columns
 from rlaudit.recording.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.recording.recorded_lines import Damage, first_line, is_first_line
 from rlaudit.recording.recorded_process import Process, read_process
@@ -75,10 +76,10 @@ def open_recording(path: Path) -> Recording:
 # One, and what it is held against.
 @lru_cache(maxsize=2)
 def _opened(path: Path, files: Sequence[Path], versions: Sequence[tuple[int, int]]) -> Recording:
-    damage = Damage(str(path))
+    damage, columns = Damage(str(path)), Columns()
     processes: list[Process] = []
     for file in files:
-        process = read_process(file, damage)
+        process = read_process(file, columns, damage)
         if process is not None:
             processes.append(process)
     if not processes:

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from rlaudit.recording.columns import TrainerCall
 from rlaudit.recording.encoded_numbers import encoded
+from rlaudit.recording.kept_lines import TrainerCall
 from rlaudit.recording.recorded_lines import Damage, recorded_lines
 from rlaudit.recording.recording import Recording
 from rlaudit.recording.redaction import Record, Redaction

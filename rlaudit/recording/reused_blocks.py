@@ -18,7 +18,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from rlaudit.recording.columns import TEXT, KeptSequence
+from rlaudit.recording.column import Column
+from rlaudit.recording.kept_lines import TEXT, KeptSequence
 from rlaudit.recording.weight_updates import CLEARING, PAUSING, RESUMING, ServedWeights, emptied
 
 # Blocks have 16 tokens or more (vLLM's default; 128 on a CPU): smaller ones are no blocks of a cache.
@@ -51,7 +52,7 @@ class _Taken:
     first: float
     cached: int
     # The ids of its prompt, if they name its blocks; None for one with images or a salt.
-    prompt_ids: "array[int] | None"
+    prompt_ids: Column | None
 
     @property
     def lora(self) -> str | None:
@@ -121,7 +122,7 @@ class _Blocks:
         if key not in self._names:
             if len(self._names) > MOST_BLOCKS // 16:
                 self._names.clear()
-            self._names[key] = tuple(self._names_of(taken.prompt_ids.tobytes(), taken.lora))
+            self._names[key] = tuple(self._names_of(taken.prompt_ids.read().tobytes(), taken.lora))
         return self._names[key]
 
     def _names_of(self, ids: bytes, lora: str | None) -> Iterator[int]:

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from rlaudit.recording.columns import WeightsRead
+from rlaudit.recording.column import Column
+from rlaudit.recording.kept_lines import WeightsRead
 from rlaudit.recording.recorded_process import Process, TensorSet
 from rlaudit.recording.weight_updates import MOVING
 
@@ -281,11 +282,11 @@ def _shapes(sets: Mapping[int, TensorSet], number: int | None) -> dict[str, tupl
     return {} if tensors is None else dict(zip(tensors.names, tensors.shapes, strict=False))
 
 
-def elements_of(sets: Mapping[int, TensorSet], number: int | None, values: "array[float] | None") -> Elements | None:
+def elements_of(sets: Mapping[int, TensorSet], number: int | None, values: Column | None) -> Elements | None:
     """Return the elements of each tensor of a set, as many of each; None if they do not fit."""
     tensors = None if number is None else sets.get(number)
     names = () if tensors is None else tensors.names
-    data = b"" if values is None else values.tobytes()
+    data = b"" if values is None else values.read().tobytes()
     size = len(data) // max(1, len(names))
     if not size or size % _FLOAT or size * len(names) != len(data):
         return None

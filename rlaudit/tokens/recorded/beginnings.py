@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Integers
-from rlaudit.recording.columns import TrainerCall
+from rlaudit.recording.kept_lines import TrainerCall
 from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 
 Hashes = NDArray[np.uint64]
@@ -94,7 +94,7 @@ class Beginnings:
         The longest: a shorter one that begins the same was cut off there, and what follows would be padding.
         """
         ids_N, begins, lengths = (
-            np.asarray(column, dtype=np.int64) for column in (call.ids, call.begins, call.lengths)
+            np.asarray(column, dtype=np.int64) for column in (call.ids.read(), call.begins, call.lengths)
         )
         if not self.by_hash or not len(ids_N):
             return

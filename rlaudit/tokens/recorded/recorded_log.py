@@ -165,12 +165,12 @@ def _logged(sequence: WholeSequence, by_role: Mapping[Role, Scored | None], seve
     reference = by_role[Role.REFERENCE]
     # Rollouts that are behind their trainer lie between it and the reference, which is no sign of wrong weights.
     if reference is not None and np.array_equal(version_T, columns.get("trainer_version", version_T)):
-        columns["base_logprob"] = reference.logprobs_T.astype(np.float64)
+        columns["base_logprob"] = reference.logprobs_T
     return LoggedSequence(
         prompt=sequence.prompt,
         sample=f"{_name(served.front)}/{kept.request}" if several_fronts else kept.request,
         rollout_logprobs_T=sequence.logprobs_T,
-        trainer_logprobs_T=None if scored is None else scored.logprobs_T.astype(np.float64),
+        trainer_logprobs_T=None if scored is None else scored.logprobs_T,
         token_id_T=sequence.ids_T,
         token_columns=columns,
         # Samples of one prompt are a group as far as the same weights drew them.

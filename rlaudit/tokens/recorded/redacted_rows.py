@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recording.columns import TrainerCall
+from rlaudit.recording.kept_lines import TrainerCall
 from rlaudit.recording.recording import is_recording
 from rlaudit.recording.redacted_copy import write_redacted_copy
 from rlaudit.recording.redaction import Record, Redaction, new_redaction
@@ -76,18 +76,18 @@ class _Rows:
         }
 
     def _stretches(self, call: TrainerCall) -> Iterator[_Stretch]:
-        firsts = [0, *accumulate(call.lengths)]
+        firsts, ids, logprobs = [0, *accumulate(call.lengths)], call.ids.read(), call.logprobs.read()
         joined = set()
         for completion in self.log.rows.beginnings.find(call):
             joined.add(completion.stretch)
             behind = completion.first - firsts[completion.stretch]
-            before = self._before(completion, behind, call.ids)
+            before = self._before(completion, behind, ids)
             span = slice(completion.first, completion.first + completion.length)
             yield _Stretch(
                 call.rows[completion.stretch],
                 call.begins[completion.stretch] + behind - len(before),
-                [*before, *self.rules.beginnings(call.ids[span])],
-                [*[math.nan] * len(before), *call.logprobs[span]],
+                [*before, *self.rules.beginnings(ids[span])],
+                [*[math.nan] * len(before), *logprobs[span]],
             )
         yield from (_Stretch(row, call.begins[at]) for at, row in enumerate(call.rows) if at not in joined)
 

@@ -19,15 +19,14 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rlaudit.recording.columns import TrainerCall
+from rlaudit.arrays import Floats
+from rlaudit.recording.column import Column
+from rlaudit.recording.kept_lines import TrainerCall
 from rlaudit.recording.recorded_lines import Damage
 from rlaudit.recording.recorded_process import Process
 from rlaudit.tokens.recorded.beginnings import Beginnings
 from rlaudit.tokens.recorded.whole_sequences import RecordedFront, WholeSequence
-
-Row = NDArray[np.float32]
 
 # A method that scores for two purposes scores every sequence twice; a batch filled up with copies repeats a few.
 MOST_REPEATED = 0.25
@@ -73,7 +72,12 @@ class Scored:
 
     at: float
     clock: str
-    logprobs_T: Row
+    logprobs: Column
+
+    @property
+    def logprobs_T(self) -> Floats:
+        """The trainer's, in nats."""
+        return np.asarray(self.logprobs.read(), dtype=np.float64)
 
 
 @dataclass
@@ -115,7 +119,6 @@ class TrainerRows:
 
     def _join(self, call: TrainerCall, caller: Caller, clock: str) -> None:
         self.callers[caller] += 1
-        logprobs_N = np.asarray(call.logprobs, dtype=np.float32)
         completions = list(self.beginnings.find(call))
         candidates = [
             [sequence for sequence in completion.alike if _may_be_scored(sequence, call.at, clock)]
@@ -137,8 +140,8 @@ class TrainerRows:
                 self.unused[Unused.AMBIGUOUS] += 1
                 self.ambiguous.update(alike)
             else:
-                logprobs_T = logprobs_N[completion.first : completion.first + completion.length]
-                self._keep(in_order.get(place, alike), caller, Scored(call.at, clock, logprobs_T))
+                logprobs = call.logprobs.part(completion.first, completion.length)
+                self._keep(in_order.get(place, alike), caller, Scored(call.at, clock, logprobs))
         self.rows += len(call.rows) - len(joined)
         self.unused[Unused.NO_SEQUENCE] += len(call.rows) - len(joined)
 

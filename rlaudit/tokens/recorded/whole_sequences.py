@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.recording.columns import TEXT, KeptRequest, KeptSequence
+from rlaudit.recording.kept_lines import TEXT, KeptRequest, KeptSequence
 from rlaudit.recording.recorded_lines import Damage
 from rlaudit.recording.reused_blocks import Reused
 from rlaudit.recording.weight_updates import ServedWeights
@@ -104,7 +104,7 @@ class WholeSequence:
     @property
     def prompt_ids(self) -> Integers:
         """The ids of its prompt."""
-        return np.asarray(() if self.kept.prompt_ids is None else self.kept.prompt_ids, dtype=np.int64)
+        return np.asarray(() if self.kept.prompt_ids is None else self.kept.prompt_ids.read(), dtype=np.int64)
 
     @property
     def tokens(self) -> int:
@@ -114,12 +114,13 @@ class WholeSequence:
     @property
     def ids_T(self) -> Integers:
         """The ids of its tokens."""
-        return np.asarray(self.kept.ids, dtype=np.int64)[: self.tokens]
+        return np.asarray(self.kept.ids.read(), dtype=np.int64)[: self.tokens]
 
     @property
     def logprobs_T(self) -> Floats:
         """As the engine returned them."""
-        return np.asarray(self.kept.logprobs, dtype=np.float64)[: self.tokens]
+        logprobs = () if self.kept.logprobs is None else self.kept.logprobs.read()
+        return np.asarray(logprobs, dtype=np.float64)[: self.tokens]
 
     @property
     def stamps_T(self) -> Floats:

@@ -1,12 +1,13 @@
-"""What a process wrote of its tokens and weights, as arrays: each line is read once, and kept without its text.
+"""What a process wrote of its tokens and weights, line by line, with its arrays on the disk.
 
-Arrays are those of `encoded_numbers.py`. Standard library only: `inspect` asks for some of them, too.
+Standard library only: `inspect` asks for some of them, too.
 """
 
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from rlaudit.recording.column import Column
 
 TEXT = "text"
 
@@ -42,10 +43,10 @@ class KeptSequence:
     request: str
     prompt: str
     # None: in no line before this one.
-    prompt_ids: "array[int] | None"
-    ids: "array[int]"
+    prompt_ids: Column | None
+    ids: Column
     # None: not requested, or no number.
-    logprobs: "array[float] | None"
+    logprobs: Column | None
     # [first, count, tokens of each].
     steps: Sequence[Sequence[int]]
     # Tokens of the prompt from the prefix cache.
@@ -79,8 +80,8 @@ class TrainerCall:
     rows: Sequence[int]
     begins: Sequence[int]
     lengths: Sequence[int]
-    ids: "array[int]"
-    logprobs: "array[float]"
+    ids: Column
+    logprobs: Column
 
     @property
     def fits(self) -> bool:
@@ -97,10 +98,10 @@ class WeightsRead:
     # The last load before it.
     load: int | None
     tensors: int
-    values: "array[float]"
+    values: Column
     # What updates brought since the last reading; None for nothing.
     sent: int | None
-    values_sent: "array[float] | None"
+    values_sent: Column | None
     # Each None if it is as the one before it.
-    values_rounded: "array[float] | None"
-    values_held: "array[float] | None"
+    values_rounded: Column | None
+    values_held: Column | None

@@ -7,8 +7,8 @@ The format stands in `shipped/rlaudit_recorder.py`. Standard library only: `insp
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,7 +51,6 @@ class Worker:
     """A process that holds weights. instance: of the configuration that it was started with."""
 
     class_name: str | None
-    rank: int | None
     device: str | None
     capability: tuple[int, ...] | None
     instance: str | None
@@ -172,7 +171,6 @@ class Process:
     boot: str | None
     pid: int
     parent: int | None
-    name: str | None
     wall: float | None
     argv: tuple[str, ...]
     python: str | None
@@ -227,15 +225,15 @@ def read_process(file: Path, columns: Columns, damage: Damage) -> Process | None
     if not is_first_line(line):
         damage.add(f"{file.name} is left out: its first line does not say which process it is of")
         return None
-    file_damage = Damage(file.name)
-    lines = recorded_lines(file, file_damage)
+    reader = _Reader(file.name, columns)
+    lines = recorded_lines(file, reader.damage)
     _, first = next(lines, (0, {}))
     version = str(first.get("schema", "")).partition("/")[2]
     if first.get("kind") != "process" or version != SCHEMA_VERSION:
         why = f"its schema is {first['schema']}" if first.get("kind") == "process" else "its first line is damaged"
         damage.add(f"{file.name} is left out: {why}, and {SCHEMA_NAME}/{SCHEMA_VERSION} is read here")
         return None
-    return _Reader(first, columns, file_damage, Damage(file.name)).process(file, lines)
+    return reader.process(file, first, lines)
 
 
 def _made(kind: type[Made], record: Mapping[str, Any], **changed: Any) -> Made:
@@ -249,96 +247,64 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(attribute.name for attribute in fields(kind))
 
 
-# Every record of these kinds is kept unchanged.
-_LISTED: Mapping[str, type] = {
-    "engine": Engine,
-    "worker": Worker,
-    "model": Model,
-    "failed": Failed,
-    "dropped": Dropped,
-    "weights": WeightsRead,
+# Every record of these kinds is kept unchanged, in the field of a process.
+_LISTED: Mapping[str, tuple[str, type]] = {
+    "engine": ("engines", Engine),
+    "worker": ("workers", Worker),
+    "model": ("models", Model),
+    "failed": ("failed", Failed),
+    "dropped": ("dropped", Dropped),
+    "weights": ("weights", WeightsRead),
 }
 
 
-@dataclass
 class _Reader:
-    """What has been read of one file. open_requests: of each id, how many have no line with their tokens.
+    """What has been read of one file. A method `_KIND` takes the lines of a kind."""
 
-    asked: the last of these, by id.
-    """
+    def __init__(self, name: str, columns: Columns) -> None:
+        self.columns, self.damage, self.steps_damage = columns, Damage(name), Damage(name)
+        self.hooked: dict[str, None] = {}
+        self.listed: dict[str, list[Any]] = {name: [] for name, _ in _LISTED.values()}
+        self.sampling: dict[int, Mapping[str, Any]] = {}
+        self.sampling_lines: dict[int, int] = {}
+        self.calls: dict[int, Call] = {}
+        self.loads: dict[int, Load] = {}
+        self.tensors: dict[int, TensorSet] = {}
+        self.totals: Totals | None = None
+        self.records = Counter[str]()
+        self.prompts: dict[str, Column] = {}
+        self.requests: list[KeptRequest] = []
+        # Of each id: how many requests have no line with their tokens, and the last of them.
+        self.open_requests = Counter[str]()
+        self.asked: dict[str, KeptRequest] = {}
+        self.sequences: list[KeptSequence] = []
+        self.steps = SampledSteps()
+        self.trainer: list[TrainerCall] = []
+        self.trainer_calls = 0
+        self.began = 0.0
 
-    first: dict[str, Any]
-    columns: Columns
-    damage: Damage
-    steps_damage: Damage
-    hooked: dict[str, None] = field(default_factory=dict)
-    listed: dict[str, list[Any]] = field(default_factory=lambda: {kind: [] for kind in _LISTED})
-    sampling: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    sampling_lines: dict[int, int] = field(default_factory=dict)
-    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
-    loads: dict[int, dict[str, Any]] = field(default_factory=dict)
-    tensors: dict[int, TensorSet] = field(default_factory=dict)
-    totals: Totals | None = None
-    records: Counter[str] = field(default_factory=Counter)
-    open_requests: Counter[str] = field(default_factory=Counter)
-    in_flight: int = 0
-    prompts: dict[str, Column] = field(default_factory=dict)
-    requests: list[KeptRequest] = field(default_factory=list)
-    asked: dict[str, KeptRequest] = field(default_factory=dict)
-    sequences: list[KeptSequence] = field(default_factory=list)
-    steps: SampledSteps = field(default_factory=SampledSteps)
-    trainer: list[TrainerCall] = field(default_factory=list)
-    trainer_calls: int = 0
-
-    def process(self, file: Path, lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
+    def process(self, file: Path, first: dict[str, Any], lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
         """Read the lines after the first."""
-        readers: Mapping[str, Callable[[int, dict[str, Any]], None]] = {
-            "process": self._second_first,
-            "hooks": self._hooks,
-            "sampling": self._sampling,
-            "prompt": self._prompt,
-            "request": self._request,
-            "sequence": self._sequence,
-            "steps": self._steps,
-            "trainer": self._trainer,
-            "event": self._event,
-            "repeats": self._repeats,
-            "tensors": self._tensors,
-            "load": self._load,
-            "totals": self._totals,
-        }
-        self.records["process"] = 1
+        self.began = first["at"]
         for line, whole in lines:
             kind = whole["kind"]
-            record = whole if kind == "steps" else self._kept(whole)
             self.records[kind] += 1
+            record = whole if kind == "steps" else self._kept(whole)
             if kind in _LISTED:
-                self.listed[kind].append(_made(_LISTED[kind], record, line=line, class_name=record.get("class")))
-            elif kind in readers:
-                readers[kind](line, record)
+                name, made = _LISTED[kind]
+                self.listed[name].append(_made(made, record, line=line, class_name=record.get("class")))
+            elif reader := getattr(self, f"_{kind}", None):
+                reader(line, record)
+        self._end()
         return _made(
             Process,
-            self.first,
+            {**first, **vars(self), **self.listed},
             file=file,
             hooked=tuple(self.hooked),
-            engines=self.listed["engine"],
-            workers=self.listed["worker"],
-            models=self.listed["model"],
-            sampling=self.sampling,
-            sampling_lines=self.sampling_lines,
-            calls=tuple(self._calls()),
-            loads=tuple(self._loads()),
-            tensors=self.tensors,
-            totals=self.totals,
-            failed=self.listed["failed"],
-            dropped=self.listed["dropped"],
-            requests=self.requests,
-            sequences=self.sequences,
-            steps=self.steps,
-            trainer=self.trainer,
-            weights=self.listed["weights"],
+            calls=tuple(self.calls.values()),
+            loads=tuple(self.loads.values()),
             missing=self._missing(),
-            steps_missing=self._steps_missing(),
+            steps_missing=self.steps_damage.sentences(),
             damaged=self.damage.counted(),
             only=None,
         )
@@ -348,16 +314,17 @@ class _Reader:
         kept = {name: self.columns.keep(value) for name, value in record.items() if isinstance(value, array)}
         return {**record, **kept} if kept else record
 
-    def _second_first(self, line: int, record: dict[str, Any]) -> None:
+    def _process(self, line: int, record: dict[str, Any]) -> None:
         self.damage.add("a second process record is left out: what follows is taken for the first one's", line)
 
     def _hooks(self, line: int, record: dict[str, Any]) -> None:
         self.hooked.update(dict.fromkeys(record["hooked"]))
 
     def _sampling(self, line: int, record: dict[str, Any]) -> None:
-        if self.sampling.setdefault(record["sampling"], record["parameters"]) is not record["parameters"]:
+        if record["sampling"] in self.sampling:
             self.damage.add("sampling parameters whose number is taken are left out", line)
             return
+        self.sampling[record["sampling"]] = record["parameters"]
         self.sampling_lines[record["sampling"]] = line
 
     def _prompt(self, line: int, record: dict[str, Any]) -> None:
@@ -370,7 +337,6 @@ class _Reader:
         self.open_requests[request.request] += 1
 
     def _sequence(self, line: int, record: dict[str, Any]) -> None:
-        self.in_flight += record["finish"] is None
         name, prompt_ids = record["request"], self.prompts.get(record["prompt"])
         asked = self.asked.pop(name, None)
         self.sequences.append(_made(KeptSequence, record, line=line, asked=asked, prompt_ids=prompt_ids))
@@ -380,112 +346,102 @@ class _Reader:
             self.damage.add("tokens whose request has no line: nothing says how they were sampled", line)
 
     def _steps(self, line: int, record: dict[str, Any]) -> None:
-        self.steps.add(record, self.first["at"], line, self.steps_damage)
+        self.steps.add(record, self.began, line, self.steps_damage)
 
     def _trainer(self, line: int, record: dict[str, Any]) -> None:
         self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
         self.trainer.append(_made(TrainerCall, record, line=line, model=record["model"] or {}))
 
     def _event(self, line: int, record: dict[str, Any]) -> None:
-        call = self.calls.get(record["call"])
+        number, at, error = record["call"], record["at"], record["error"]
+        call = self.calls.get(number)
         if record["side"] == "begin":
             if call is not None:
                 self.damage.add("a call whose number is taken is left out", line)
                 return
-            self.calls[record["call"]] = {**record, "end": None, "count": 1, "errors": 0}
+            self.calls[number] = _made(Call, record, number=number, begin=at, end=None, count=1, errors=0)
         elif call is None:
             self.damage.add("the end of a call that has no beginning is left out", line)
-        elif call["end"] is None:
-            call.update(end=record["at"], result=record["result"], error=record["error"])
-            call["errors"] = int(record["error"] is not None)
+        elif call.end is None:
+            failed = int(error is not None)
+            self.calls[number] = replace(call, end=at, result=record["result"], error=error, errors=failed)
         else:
             # A call like the one before, which failed: how many there were stands in `repeats`.
-            call.update(end=max(call["end"], record["at"]), error=call["error"] or record["error"])
+            self.calls[number] = replace(call, end=max(call.end, at), error=call.error or error)
 
     def _repeats(self, line: int, record: dict[str, Any]) -> None:
         call = self.calls.get(record["call"])
         if call is None:
             self.damage.add("repeats of a call that has no beginning are left out", line)
             return
-        call["count"] += record["count"]
-        call["errors"] += record["errors"]
-        call["end"] = max(call["end"] or record["end"], record["end"])
+        end = max(call.end or record["end"], record["end"])
+        counts = {"count": call.count + record["count"], "errors": call.errors + record["errors"]}
+        self.calls[call.number] = replace(call, end=end, **counts)
 
     def _tensors(self, line: int, record: dict[str, Any]) -> None:
-        number = record["tensors"]
-        if number in self.tensors:
+        if record["tensors"] in self.tensors:
             self.damage.add("a set of tensors whose number is taken is left out", line)
             return
         shapes = tuple(tuple(shape) for shape in record["shapes"])
-        self.tensors[number] = TensorSet(tuple(record["names"]), shapes)
+        self.tensors[record["tensors"]] = TensorSet(tuple(record["names"]), shapes)
 
     def _load(self, line: int, record: dict[str, Any]) -> None:
-        load = self.loads.get(record["load"])
+        number, at = record["load"], record["at"]
+        load = self.loads.get(number)
         if record["side"] == "begin":
             if load is not None:
                 self.damage.add("a load whose number is taken is left out", line)
                 return
-            first = record["names"][0] if record["names"] else None
-            open_end = {"begin": record["at"], "end": None, "tensors": None, "error": None}
-            self.loads[record["load"]] = {**record, **open_end, "first": first}
-        elif load is None or load["end"] is not None:
+            begun = {"number": number, "begin": at, "end": None, "tensors": None, "error": None}
+            self.loads[number] = _made(Load, {**record, **begun}, first=next(iter(record["names"]), None))
+        elif load is None or load.end is not None:
             self.damage.add("the end of a load that has no beginning is left out", line)
         else:
-            end = record["at"] if record["end"] is None else record["end"]
-            load.update(end=max(end, load["begin"]), tensors=record["tensors"], error=record["error"])
+            end = max(at if record["end"] is None else record["end"], load.begin)
+            self.loads[number] = replace(load, end=end, tensors=record["tensors"], error=record["error"])
 
     def _totals(self, line: int, record: dict[str, Any]) -> None:
         counts = record["by_sampling"].items()
         by_sampling = {int(name): count for name, count in counts if name.isdecimal() and len(name) < 19}
         self.totals = _made(Totals, record, by_sampling=by_sampling)
 
-    def _calls(self) -> Iterator[Call]:
-        for number, call in self.calls.items():
-            if call["end"] is not None and call["end"] < call["at"]:
-                self.damage.add(f"call {number} ends before it begins: it counts as one that did not end")
-                call["end"] = None
-            yield _made(Call, call, number=number, begin=call["at"])
-
-    def _loads(self) -> Iterator[Load]:
-        for number, load in self.loads.items():
-            if load["tensors"] is not None and load["tensors"] not in self.tensors:
+    def _end(self) -> None:
+        """Name what only the whole file shows to be wrong."""
+        for call in self.calls.values():
+            if call.end is not None and call.end < call.begin:
+                self.damage.add(f"call {call.number} ends before it begins: it counts as one that did not end")
+                self.calls[call.number] = replace(call, end=None)
+        for load in self.loads.values():
+            if load.tensors is not None and load.tensors not in self.tensors:
                 self.damage.add("which tensors a load brought is in no line that can be read")
-            yield _made(Load, load, number=number)
-
-    def _steps_missing(self) -> tuple[str, ...]:
         counted = 0 if self.totals is None else self.totals.tokens or 0
         lost = counted - sum(self.steps.tokens)
         if lost > 0:
             self.steps_damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
-        return self.steps_damage.sentences()
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
-        for dropped in dict.fromkeys((entry.what, entry.why) for entry in self.listed["dropped"]):
-            lost.add(f"from some moment on not recorded: {dropped[0]} ({dropped[1]})")
-        for failed in dict.fromkeys((entry.hook, entry.error) for entry in self.listed["failed"]):
-            lost.add(f"the recorder failed in {failed[0]}: {failed[1]}")
-        calls = sum(call["end"] is None for call in self.calls.values())
-        loads = sum(load["end"] is None for load in self.loads.values())
+        for what, why in dict.fromkeys((entry.what, entry.why) for entry in self.listed["dropped"]):
+            lost.add(f"from some moment on not recorded: {what} ({why})")
+        for hook, error in dict.fromkeys((entry.hook, entry.error) for entry in self.listed["failed"]):
+            lost.add(f"the recorder failed in {hook}: {error}")
+        read = self.records
+        kept = 0 if self.totals is None else self.totals.kept_sequences or 0
+        calls = sum(call.end is None for call in self.calls.values())
+        loads = sum(load.end is None for load in self.loads.values())
         requests = sum(self.open_requests.values())
-        if calls:
-            lost.add(f"{calls} of {len(self.calls)} calls have no end")
-        if loads:
-            lost.add(f"{loads} of {len(self.loads)} loads of weights have no end")
-        if requests:
-            lost.add(f"{requests} of {self.records['request']} kept requests have no tokens: they had not finished")
-        if self.in_flight:
-            lost.add(f"{self.in_flight} of {self.records['sequence']} kept sequences were in flight at the end")
-        unread = self.trainer_calls - self.records["trainer"]
-        if unread > 0:
-            lost.add(
-                f"{unread} of {self.trainer_calls} calls of the trainer's function are in no line that can be read"
-            )
-        written = 0 if self.totals is None else self.totals.kept_sequences or 0
-        if written > self.records["sequence"]:
-            lost.add(
-                f"{written - self.records['sequence']} of {written} kept sequences are in no line that can be read"
-            )
+        in_flight = sum(sequence.finish is None for sequence in self.sequences)
+        unread, unkept, calls_made = self.trainer_calls - read["trainer"], kept - read["sequence"], self.trainer_calls
+        for count, sentence in (
+            (calls, f"{calls} of {len(self.calls)} calls have no end"),
+            (loads, f"{loads} of {len(self.loads)} loads of weights have no end"),
+            (requests, f"{requests} of {read['request']} kept requests have no tokens: they had not finished"),
+            (in_flight, f"{in_flight} of {read['sequence']} kept sequences were in flight at the end"),
+            (unread, f"{unread} of {calls_made} calls of the trainer's function are in no line that can be read"),
+            (unkept, f"{unkept} of {kept} kept sequences are in no line that can be read"),
+        ):
+            if count > 0:
+                lost.add(sentence)
         if self.totals is None or not self.totals.ended:
             lost.add("no orderly end: the process was killed, or still ran, and its last seconds may not be here")
         return (*self.damage.sentences(), *lost.sentences())

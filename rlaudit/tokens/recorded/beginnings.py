@@ -114,8 +114,7 @@ class Beginnings:
             ends = firsts[stretch_N[places_P] + 1]
             until_PL = places_P[:, None] + self._lengths
             hashes_PL = (sums[np.minimum(until_PL, ends[:, None])] - sums[places_P][:, None]) * back[places_P][:, None]
-            nearest_PL = np.minimum(np.searchsorted(self._hashes, hashes_PL), len(self._hashes) - 1)
-            met_PL = (self._hashes[nearest_PL] == hashes_PL) & (until_PL <= ends[:, None])
+            met_PL = _are_among(self._hashes, hashes_PL) & (until_PL <= ends[:, None])
             last = -1
             # Of each place the longest first.
             for at, column in zip(*np.nonzero(met_PL[:, ::-1]), strict=True):
@@ -141,9 +140,17 @@ class Beginnings:
         anchored_N = np.zeros(len(ids_N), dtype=np.bool_)
         if len(ids_N) > BEHIND:
             windows = np.stack([ids_N[at : len(ids_N) - BEHIND + at] for at in range(BEHIND + 1)])
-            anchored_N[BEHIND:] = np.isin(_windows(windows), self._anchors)
+            anchored_N[BEHIND:] = _are_among(self._anchors, _windows(windows))
             anchored_N &= np.arange(len(ids_N)) - firsts[stretch_N] >= BEHIND
         return begins_N, anchored_N
+
+
+def _are_among(ordered: Hashes, values: Hashes) -> NDArray[np.bool_]:
+    """Return which values are among ordered ones, in the time of a look-up each (`np.isin` sorts all anew)."""
+    if not len(ordered):
+        return np.zeros(values.shape, dtype=np.bool_)
+    found: NDArray[np.bool_] = ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
+    return found
 
 
 def _windows(ids_WN: Integers) -> Hashes:

@@ -164,7 +164,7 @@ def recorded_requests(path: Path) -> RecordedRequests:
             begins[begun] = min(begins.get(begun, sequence.step), sequence.step)
             prompt.counts[begun] += 1
             sequences += 1
-            adapted += sequence.lora is not None
+            adapted += sequence.kept.lora is not None
             longest = max(longest, sequence.tokens)
             if completions < MOST_COMPLETIONS and bool((sequence.version_T == front.served.first_sampled).all()):
                 completions += 1

@@ -59,6 +59,11 @@ class KeptSequence:
     engine: int | None
 
     @property
+    def lora(self) -> str | None:
+        """Its adapter, as far as its request is known."""
+        return None if self.asked is None else self.asked.lora
+
+    @property
     def first_step(self) -> int | None:
         """The step of its first token; None if it has no token."""
         return self.steps[0][0] if self.steps else None

@@ -54,7 +54,7 @@ def recorded_weights(
     by_version: dict[int, list[ReadUpdate]] = {}
     for engine in engines:
         for update in (update for reading in engine.weight_readings for update in reading.updates):
-            version = engine.served[0].version_at(update.at) if engine.served else 0
+            version = 0 if engine.served is None else engine.served.version_at(update.at)
             by_version.setdefault(version, []).append(update)
     models = [model for engine in engines for process in engine.processes for model in process.models]
     return RecordedWeights(

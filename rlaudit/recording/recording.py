@@ -1,7 +1,7 @@
 """A recording: a folder of files of JSON lines, one for each process of a training, or one of them.
 
 Each file is read once, into columns (`recorded_process.py`). Four questions are asked of these: which engines there
-were and how their requests were sampled (`engines`), from which weights (`fronts`), what was read of the weights
+were and how their requests were sampled (`engines`), from which weights (`served`), what was read of the weights
 (`RecordedEngine.weight_readings`), and which sequences can be compared (`tokens/recorded`).
 Standard library only: `inspect` reads recordings, too.
 """
@@ -18,7 +18,7 @@ from rlaudit.recording.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.recording.recorded_lines import Damage, first_line, is_first_line
 from rlaudit.recording.recorded_process import Process, read_process
 from rlaudit.recording.shipped.rlaudit_recorder import PARTS
-from rlaudit.recording.weight_updates import ServedWeights, served_weights
+from rlaudit.recording.weight_updates import ServedEngine, served_engines
 
 ENDING = "*.jsonl"
 REDACTED = (
@@ -43,14 +43,14 @@ class Recording:
     damaged: tuple[tuple[str, int], ...]
 
     @cached_property
-    def fronts(self) -> tuple[ServedWeights, ...]:
-        """The front ends, each with the updates of the weights that it samples from."""
-        return served_weights(self.processes)
+    def served(self) -> tuple[ServedEngine, ...]:
+        """The engines that had requests, with the updates of their weights."""
+        return served_engines(self.processes)
 
     @cached_property
     def engines(self) -> tuple[RecordedEngine, ...]:
         """The engines in the order in which they were built; those that were built alike are one."""
-        return recorded_engines(self.processes, self.fronts)
+        return recorded_engines(self.processes, self.served)
 
 
 def is_recording(path: Path) -> bool:

@@ -20,7 +20,8 @@ from itertools import accumulate
 
 from rlaudit.recording.column import Column
 from rlaudit.recording.kept_lines import TEXT, KeptSequence
-from rlaudit.recording.weight_updates import CLEARING, PAUSING, RESUMING, ServedWeights, emptied
+from rlaudit.recording.recorded_process import Process
+from rlaudit.recording.weight_updates import CLEARING, PAUSING, RESUMING, ServedEngine, emptied
 
 # Blocks have 16 tokens or more (vLLM's default; 128 on a CPU): smaller ones are no blocks of a cache.
 LEAST_BLOCK = 8
@@ -54,30 +55,25 @@ class _Taken:
     # The ids of its prompt, if they name its blocks; None for one with images or a salt.
     prompt_ids: Column | None
 
-    @property
-    def lora(self) -> str | None:
-        """Its adapter."""
-        return None if self.sequence.asked is None else self.sequence.asked.lora
 
+def reused_blocks(served: ServedEngine) -> Mapping[KeptSequence, Reused]:
+    """Return what each kept sequence of an engine took from the cache.
 
-def reused_blocks(fronts: Sequence[ServedWeights]) -> Mapping[KeptSequence, Reused]:
-    """Return what each kept sequence of one engine took from the cache.
-
-    fronts: all front ends of the engine. Nothing for an engine whose weights were never updated. Sequences whose
-    release does not say what was cached are left out.
+    Nothing for an engine whose weights were never updated. Sequences whose release does not say what was cached are
+    left out.
     """
-    if not fronts or not fronts[0].updates:
+    if not served.updates:
         return {}
-    sequences = [taken for served in fronts for taken in _taken(served)]
+    sequences = [taken for front in served.fronts for taken in _taken(front)]
     block = math.gcd(*(taken.cached for taken in sequences if taken.prompt_ids is not None))
-    if block < LEAST_BLOCK or _has_several_cores(fronts[0]):
+    if block < LEAST_BLOCK or _has_several_cores(served):
         return {taken.sequence: Reused(taken.cached, None if taken.cached else 0) for taken in sequences}
-    whole_until = min(_whole_until(served) for served in fronts)
-    return dict(_followed(fronts[0], sequences, _Blocks(block), whole_until))
+    whole_until = min(map(_whole_until, served.fronts))
+    return dict(_followed(served, sequences, _Blocks(block), whole_until))
 
 
 def _followed(
-    served: ServedWeights, sequences: Sequence[_Taken], blocks: "_Blocks", whole_until: float
+    served: ServedEngine, sequences: Sequence[_Taken], blocks: "_Blocks", whole_until: float
 ) -> Iterator[tuple[KeptSequence, Reused]]:
     """Yield what each sequence took, following the cache from one to the next."""
     resets = _resets(served)
@@ -116,13 +112,13 @@ class _Blocks:
 
     def of(self, taken: _Taken) -> tuple[int, ...]:
         """Return the names of the whole blocks of a prompt, in order."""
-        key = (taken.sequence.prompt, taken.lora)
+        key = (taken.sequence.prompt, taken.sequence.lora)
         if taken.prompt_ids is None:
             return ()
         if key not in self._names:
             if len(self._names) > MOST_BLOCKS // 16:
                 self._names.clear()
-            self._names[key] = tuple(self._names_of(taken.prompt_ids.read().tobytes(), taken.lora))
+            self._names[key] = tuple(self._names_of(taken.prompt_ids.read().tobytes(), taken.sequence.lora))
         return self._names[key]
 
     def _names_of(self, ids: bytes, lora: str | None) -> Iterator[int]:
@@ -133,24 +129,24 @@ class _Blocks:
             yield int.from_bytes(running.digest(), "little")
 
 
-def _taken(served: ServedWeights) -> Iterator[_Taken]:
+def _taken(front: Process) -> Iterator[_Taken]:
     """Yield the sequences of a front end whose release says what was cached."""
-    for sequence in served.front.sequences:
-        asked, first = sequence.asked, served.steps.stamp_of(sequence.first_step)
+    for sequence in front.sequences:
+        asked, first = sequence.asked, front.steps.stamp_of(sequence.first_step)
         if sequence.cached is not None and math.isfinite(first):
             is_known = asked is not None and asked.parts == TEXT and asked.salted is False
             yield _Taken(sequence, first, sequence.cached, sequence.prompt_ids if is_known else None)
 
 
-def _whole_until(served: ServedWeights) -> float:
+def _whole_until(front: Process) -> float:
     """Return when the first step ended that brought a token which was not kept; infinity for none."""
     # Tokens of kept sequences, as differences from one step to the next.
-    changes = array("q", bytes(8 * (len(served.steps.tokens) + 1)))
-    for first, count, each in (row for sequence in served.front.sequences for row in sequence.steps):
+    changes = array("q", bytes(8 * (len(front.steps.tokens) + 1)))
+    for first, count, each in (row for sequence in front.sequences for row in sequence.steps):
         if first + count < len(changes) and each < _MOST_OF_A_STEP:
             changes[first] += each
             changes[first + count] -= each
-    for tokens, kept, stamp in zip(served.steps.tokens, accumulate(changes), served.steps.stamps, strict=False):
+    for tokens, kept, stamp in zip(front.steps.tokens, accumulate(changes), front.steps.stamps, strict=False):
         if tokens != kept and math.isfinite(stamp):
             return stamp
     return math.inf
@@ -164,7 +160,7 @@ class _Reset:
     until: float
 
 
-def _resets(served: ServedWeights) -> list[_Reset]:
+def _resets(served: ServedEngine) -> list[_Reset]:
     """Return when the cache was emptied, in order."""
     resets: list[_Reset] = []
     is_paused, waiting = False, 0
@@ -181,7 +177,7 @@ def _resets(served: ServedWeights) -> list[_Reset]:
     return resets
 
 
-def _has_several_cores(served: ServedWeights) -> bool:
+def _has_several_cores(served: ServedEngine) -> bool:
     configs = [(engine.effective or {}).get("parallel_config") for engine in served.engine.builder.engines]
     return any(isinstance(config, Mapping) and config.get("data_parallel_size", 1) != 1 for config in configs)
 

@@ -63,18 +63,24 @@ class Update:
 
 
 @dataclass(frozen=True, eq=False)
-class ServedWeights:
-    """One front end with the engine whose weights it samples from.
+class ServedEngine:
+    """An engine that had requests, with the updates of its weights."""
 
-    number: of the engine among those of the recording. updates: of the engine, with the tokens that all its front ends
-    were given meanwhile. missing: what is not known, in sentences.
-    """
-
-    front: Process
-    number: int
     engine: EngineProcesses
+    # Each with the tokens that all its front ends were given meanwhile.
     updates: tuple[Update, ...]
+    # What is not known, in sentences.
     missing: tuple[str, ...]
+
+    @property
+    def fronts(self) -> tuple[Process, ...]:
+        """The front ends that give it requests."""
+        return self.engine.fronts
+
+    @cached_property
+    def steps(self) -> SampledSteps:
+        """The steps of all its front ends."""
+        return together([front.steps for front in self.fronts])
 
     def version_at(self, clock: float) -> int:
         """Return how many updates had ended at a moment."""
@@ -84,16 +90,6 @@ class ServedWeights:
         """Return when the next update begins after a moment; infinity for none."""
         place = bisect_right(self._begins, clock)
         return self._begins[place] if place < len(self._begins) else math.inf
-
-    @property
-    def steps(self) -> SampledSteps:
-        """The steps that gave this front end tokens."""
-        return self.front.steps
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """The processes of its engine."""
-        return self.engine.processes
 
     @cached_property
     def first_sampled(self) -> int:
@@ -110,21 +106,20 @@ class ServedWeights:
         return [math.inf if update.end is None else update.end for update in self.updates]
 
 
-def served_weights(processes: Sequence[Process]) -> tuple[ServedWeights, ...]:
-    """Return the front ends of a recording, each with the updates of its weights."""
+def served_engines(processes: Sequence[Process]) -> tuple[ServedEngine, ...]:
+    """Return the engines of a recording that had requests."""
     served = []
-    for number, engine in enumerate(engines_of(processes)):
+    for engine in engines_of(processes):
+        missing = [*engine.missing, *(sentence for front in engine.fronts for sentence in front.steps_missing)]
         others = sum(process.clock != engine.builder.clock for process in processes if process.loads)
+        if others:
+            missing.append(
+                f"{engine.fronts[0].file.name}: {others} processes of other hosts loaded weights: their clocks are "
+                "others, and the versions of the weights are those of this host alone"
+            )
         # A reset is in time if it comes before the next token, whichever front end that is for.
         updates = tuple(_updates(engine, together([front.steps for front in engine.fronts])))
-        for front in engine.fronts:
-            missing = [*engine.missing, *front.steps_missing]
-            if others:
-                missing.append(
-                    f"{front.file.name}: {others} processes of other hosts loaded weights: their clocks are others, "
-                    "and the versions of the weights are those of this host alone"
-                )
-            served.append(ServedWeights(front, number, engine, updates, tuple(missing)))
+        served.append(ServedEngine(engine, updates, tuple(missing)))
     return tuple(served)
 
 

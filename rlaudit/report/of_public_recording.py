@@ -52,8 +52,7 @@ def public_report(originals: Sequence[Recording], request: Request, code: int, t
 
 
 def _protocols(recording: Recording, name: str) -> Iterator[Protocol]:
-    fronts = recording.fronts
-    for number, front in enumerate(fronts, 1):
-        engine = ", ".join(filter(None, (name, f"engine {number}" if len(fronts) > 1 else "")))
-        for calls, times in Counter(update.order for update in front.updates).most_common():
+    for number, served in enumerate(recording.served, 1):
+        engine = ", ".join(filter(None, (name, f"engine {number}" if len(recording.served) > 1 else "")))
+        for calls, times in Counter(update.order for update in served.updates).most_common():
             yield Protocol(engine=engine, times=times, calls=calls)

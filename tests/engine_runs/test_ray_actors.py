@@ -59,7 +59,7 @@ def test_every_actor_and_engine_core_is_recorded_and_keeps_to_its_own_updates(re
         + [(False, True, False, False)] * REPLICAS
         + [(False, False, True, False)]
     )
-    assert sorted(len(one.updates) for one in found.fronts) == [STEPS - 1, STEPS]
+    assert sorted(len(one.updates) for one in found.served) == [STEPS - 1, STEPS]
 
 
 def test_inspect_says_that_the_last_update_reached_one_replica(

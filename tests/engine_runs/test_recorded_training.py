@@ -133,7 +133,7 @@ def test_trls_sampling_metrics_of_every_step_are_in_the_recording(trained: Mappi
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_the_weights_have_a_version_for_each_optimizer_step(trained: Mapping[str, Trained], name: str) -> None:
-    (served,) = open_recording(trained[name].recording).fronts
+    (served,) = open_recording(trained[name].recording).served
     # TRL loads the weights that are there already before it samples for the first time, and none after the last step.
     assert len(served.updates) == STEPS and served.first_sampled == 1
     assert sequences_by_version(served) == [0, *[16] * STEPS]

@@ -222,10 +222,10 @@ def test_two_api_servers_are_one_engine_with_one_update(served: Served) -> None:
     assert engine.replicas == 1 and sum(kind.requests or 0 for kind in engine.sampled) == 41
     (update,) = engine.updates
     assert (update.pause, update.clear_cache, update.reset, update.error) == ("keep", False, False, None)
-    fronts = recording.fronts
-    assert {one.number for one in fronts} == {0} and not any(one.missing for one in fronts)
+    (engine_served,) = recording.served
+    assert len(engine_served.fronts) == 2 and not engine_served.missing
     # Every prompt begins as the first one did, which the first weights computed.
-    stale = sum(bool(one.stale) for one in reused_blocks(fronts).values())
+    stale = sum(bool(one.stale) for one in reused_blocks(engine_served).values())
     assert stale == 8 * 2 + 4
 
 
@@ -251,7 +251,7 @@ def test_a_loop_with_its_trainer_apart_is_recorded_whole(loop: Path) -> None:
 
 
 def test_the_protocol_of_updates_in_flight_is_in_the_recording(loop: Path) -> None:
-    (served,) = open_recording(loop).fronts
+    (served,) = open_recording(loop).served
     clears = [number >= CLEARED for number in range(1, ROUNDS)]
     assert [(one.pause, one.clear_cache, one.reset) for one in served.updates] == [("keep", c, False) for c in clears]
     for update in served.updates:
@@ -262,8 +262,8 @@ def test_the_protocol_of_updates_in_flight_is_in_the_recording(loop: Path) -> No
 
 
 def test_blocks_that_outlived_an_update_are_stale_until_the_cache_is_emptied(loop: Path) -> None:
-    (served,) = open_recording(loop).fronts
-    found = reused_blocks([served])
+    (served,) = open_recording(loop).served
+    found = reused_blocks(served)
     assert len(found) == ROUNDS * PROMPTS * SAMPLES
     stale = [one for one in found.values() if one.stale]
     # A round begins with the weights that the update in the one before it brought: the first two have their own blocks.
@@ -275,7 +275,7 @@ def test_blocks_that_outlived_an_update_are_stale_until_the_cache_is_emptied(loo
 
 
 def test_each_token_has_the_weights_that_sampled_it(loop: Path) -> None:
-    (served,) = open_recording(loop).fronts
+    (served,) = open_recording(loop).served
     tokens = ROUNDS * PROMPTS * SAMPLES * LENGTH
     counts = [served.steps.tokens_between(0.0, one.begin) for one in served.updates]
     assert served.steps.tokens_between(0.0, float("inf")) == tokens

@@ -108,7 +108,7 @@ def test_server_engine_core_and_trainer_are_recorded_whole(trained: Trained) -> 
 
 
 def test_each_optimizer_step_is_an_update_tensor_by_tensor_and_the_cache_is_emptied(trained: Trained) -> None:
-    (served,) = open_recording(trained.recording).fronts
+    (served,) = open_recording(trained.recording).served
     assert [update.order for update in served.updates] == [PROTOCOL] * STEPS
     assert [(update.reset, update.in_flight, update.error) for update in served.updates] == [(True, 0, None)] * STEPS
     # TRL loads the weights that are there already before it samples for the first time, and none after the last step.

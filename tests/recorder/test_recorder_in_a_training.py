@@ -165,7 +165,7 @@ def test_two_engines_of_one_process_that_name_their_requests_alike_are_told_apar
         assert [one["engine"] for one in written.of_kind(kind)] == [1] * 4 + [2] * 4 + [1] * 2 + [2] * 4
     names = [record["request"] for record in written.of_kind("request")]
     assert len(set(names)) < len(names)
-    first, second = open_recording(here.out).fronts
+    first, second = open_recording(here.out).served
     assert [len(one.updates) for one in (first, second)] == [0, 1]
     assert [sequences_by_version(served) for served in (first, second)] == [[6], [4, 4]]
     assert not first.missing and not second.missing

@@ -98,7 +98,7 @@ def test_workers_that_a_raylet_started_are_of_the_front_end_that_resolved_their_
         front.step(4)
         front.write()
         worker.write()
-    found = {one.front.pid: len(one.updates) for one in open_recording(tmp_path).fronts}
+    found = {one.fronts[0].pid: len(one.updates) for one in open_recording(tmp_path).served}
     assert list(found.values()) == expected
 
 

@@ -15,7 +15,7 @@ LAYERS = ("embed", "layer.0", "layer.1", "head")
 def served(*processes):
     for process in processes:
         folder = process.write()
-    (found,) = open_recording(folder).fronts
+    (found,) = open_recording(folder).served
     return found
 
 
@@ -213,5 +213,5 @@ def test_two_engines_of_one_host_have_their_own_updates(tmp_path):
     worker.load()
     for process in (first, second, worker):
         process.write()
-    counts = {one.front.pid: len(one.updates) for one in open_recording(tmp_path).fronts}
+    counts = {one.fronts[0].pid: len(one.updates) for one in open_recording(tmp_path).served}
     assert counts == {100: 0, 200: 1}

@@ -41,7 +41,7 @@ def read(
 
 def of_first_weights(path: Path, batch: TokenBatch) -> TokenBatch:
     """Return the sequences that were sampled from the weights of the first token."""
-    first = min((front.served.first_sampled for front in recorded_log(path).fronts), default=0)
+    first = min((served.first_sampled for served in recorded_log(path).recording.served), default=0)
     later_T = batch.token_columns["rollout_version"] != first
     later_S = np.bincount(batch.sequence_T, weights=later_T, minlength=batch.sequences) > 0
     return batch if not later_S.any() else batch.take(np.flatnonzero(~later_S))

@@ -16,7 +16,7 @@ from rlaudit.recording.recorded_lines import Damage
 from rlaudit.recording.recorded_process import Process
 from rlaudit.recording.recording import Recording, open_recording
 from rlaudit.recording.reused_blocks import reused_blocks
-from rlaudit.recording.weight_updates import ServedWeights
+from rlaudit.recording.weight_updates import ServedEngine
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.recorded.beginnings import Beginnings
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup
@@ -75,16 +75,17 @@ def recorded_log(path: Path) -> RecordedLog:
 # One, and what it is held against.
 @lru_cache(maxsize=2)
 def _log_of(recording: Recording) -> RecordedLog:
-    engines = {served.number: served.engine for served in recording.fronts}
-    reused = {
-        number: reused_blocks([served for served in recording.fronts if served.number == number]) for number in engines
-    }
-    fronts = [RecordedFront(served, place, reused[served.number]) for place, served in enumerate(recording.fronts)]
-    models = [_model(served) for served in recording.fronts]
+    fronts: list[RecordedFront] = []
+    for served in recording.served:
+        reused = reused_blocks(served)
+        fronts += [
+            RecordedFront(front, served, place, reused) for place, front in enumerate(served.fronts, len(fronts))
+        ]
+    models = [_model(front.served) for front in fronts]
     several_models = len(set(models)) > 1
     left_out = Counter[LeftOut]()
     of_trainers = [Damage(process.file.name) for process in recording.processes]
-    of_sequences = [Damage(front.served.front.file.name) for front in fronts]
+    of_sequences = [Damage(front.process.file.name) for front in fronts]
     sequences = [
         sequence
         for front, model, damage in zip(fronts, models, of_sequences, strict=True)
@@ -129,7 +130,7 @@ def _log_of(recording: Recording) -> RecordedLog:
     )
 
 
-def _model(served: ServedWeights) -> str:
+def _model(served: ServedEngine) -> str:
     """Return what the engine of a front end was started with."""
     written = [engine.written for engine in served.engine.builder.engines]
     return next((str(settings["model"]) for settings in written if "model" in settings), "unknown")
@@ -145,19 +146,19 @@ def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, R
 
 
 def _logged(sequence: WholeSequence, by_role: Mapping[Role, Scored | None], several_fronts: bool) -> LoggedSequence:
-    kept, served, clock = sequence.kept, sequence.front.served, sequence.front.clock
+    kept, front, served = sequence.kept, sequence.front, sequence.front.served
     version_T = sequence.version_T
     # What the loss divides by: the old policy's logprobs, if they were made before the engine had other weights.
     old, current = by_role[Role.OLD], by_role[Role.CURRENT]
     # On another host that is unknown, and the old policy's are what the loss divides by.
-    in_time = old is not None and (old.clock != clock or old.at < served.next_begin(sequence.finished))
+    in_time = old is not None and (old.clock != front.clock or old.at < served.next_begin(sequence.finished))
     scored = old if in_time or current is None else current
     columns = {"rollout_version": version_T}
-    reused = sequence.front.reused.get(kept)
+    reused = front.reused.get(kept)
     of_sequence = {
         "cached_tokens": kept.cached,
         "stale_tokens": None if reused is None else reused.stale,
-        "trainer_version": None if scored is None or scored.clock != clock else served.version_at(scored.at),
+        "trainer_version": None if scored is None or scored.clock != front.clock else served.version_at(scored.at),
     }
     for name, value in of_sequence.items():
         if value is not None:
@@ -168,7 +169,7 @@ def _logged(sequence: WholeSequence, by_role: Mapping[Role, Scored | None], seve
         columns["base_logprob"] = reference.logprobs_T
     return LoggedSequence(
         prompt=sequence.prompt,
-        sample=f"{_name(served.front)}/{kept.request}" if several_fronts else kept.request,
+        sample=f"{_name(front.process)}/{kept.request}" if several_fronts else kept.request,
         rollout_logprobs_T=sequence.logprobs_T,
         trainer_logprobs_T=None if scored is None else scored.logprobs_T,
         token_id_T=sequence.ids_T,

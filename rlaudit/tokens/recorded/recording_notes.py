@@ -27,12 +27,11 @@ def _notes(log: RecordedLog) -> Iterator[str]:
         for section in (engine.effective or {}).values()
         if isinstance(section, dict) and section.get("logprobs_mode") is not None
     )
-    engines = {front.served.number: front.served for front in log.fronts}
-    updates = sum(len(served.updates) for served in engines.values())
+    updates = sum(len(served.updates) for served in log.recording.served)
     engine = " and ".join(f"vLLM {release}" for release in releases) or "an unknown vLLM"
     mode = f", logprobs_mode {' and '.join(modes)}" if modes else ""
     yield f"recorded inside the run: {engine}{mode}; {updates} updates of the weights"
-    for reused in {front.served.number: front.reused for front in log.fronts}.values():
+    for reused in {front.served: front.reused for front in log.fronts}.values():
         yield from stale_sentences(reused.values())
     roles = log.rows.roles()
     scored_for = dict.fromkeys(roles[caller] for calls in log.rows.scored.values() for caller in calls)
@@ -41,7 +40,7 @@ def _notes(log: RecordedLog) -> Iterator[str]:
             "old policy, or of the current one at its first use" if Role.OLD in scored_for else "policy in training"
         )
         yield f"the trainer's logprobs are those that its loss used, of the {policy}"
-    if any(front.served.first_sampled for front in log.fronts):
+    if any(served.first_sampled for served in log.recording.served):
         yield "weights were loaded before the first token: a model that scores is taken to have these"
 
 
@@ -66,16 +65,16 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
         yield f"{inside} tokens were sampled while weights were updated: their version is the one before"
     if unknown := sum(sequence.unknown for sequence in log.sequences):
         yield f"of {unknown} tokens it is unknown from which weights they were sampled"
-    numbers = {len(front.served.updates) for front in log.fronts}
-    if len(numbers) > 1:
+    numbers = [len(served.updates) for served in log.recording.served]
+    if len(set(numbers)) > 1:
         yield (
-            f"{len(log.fronts)} engines had {min(numbers)} to {max(numbers)} updates of the weights; each engine's "
+            f"{len(numbers)} engines had {min(numbers)} to {max(numbers)} updates of the weights; each engine's "
             "versions are counted apart, so the lag of one that missed an update is too small here"
         )
-    if adapters := sum(sequence.lora is not None for sequence in log.sequences):
+    if adapters := sum(sequence.kept.lora is not None for sequence in log.sequences):
         yield f"{adapters} sequences used an adapter, whose version is unknown"
-    for front in log.fronts:
-        yield from front.served.missing
+    for served in log.recording.served:
+        yield from served.missing
     damaged = {sentence for sentence, _ in log.recording.damaged}
     missing = [sentence for sentence in log.recording.missing if sentence not in damaged]
     yield from missing[:SHOWN]

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats, Integers
 from rlaudit.recording.kept_lines import TEXT, KeptRequest, KeptSequence
 from rlaudit.recording.recorded_lines import Damage
+from rlaudit.recording.recorded_process import Process
 from rlaudit.recording.reused_blocks import Reused
-from rlaudit.recording.weight_updates import ServedWeights
+from rlaudit.recording.weight_updates import ServedEngine
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
 
 # A number, and what releases put behind it: `3`, `3-8f0c2a11` (0.15 and later), `3_parallel_sample_1` (V0).
@@ -47,7 +48,8 @@ class LeftOut(StrEnum):
 class RecordedFront:
     """One front end, with its clocks as arrays."""
 
-    served: ServedWeights
+    process: Process
+    served: ServedEngine
     # Among the front ends of the recording.
     place: int
     # What the sequences of its engine took from the prefix cache.
@@ -56,7 +58,7 @@ class RecordedFront:
     @property
     def clock(self) -> str:
         """The name of its clock."""
-        return self.served.front.clock
+        return self.process.clock
 
     def stamps_of(self, steps: Sequence[Sequence[int]]) -> Floats:
         """Return (T,) when each token came; NaN for steps that are in no line. steps: [first, count, tokens a step]."""
@@ -73,7 +75,7 @@ class RecordedFront:
 
     @cached_property
     def _stamps(self) -> Floats:
-        return np.append(np.asarray(self.served.steps.stamps, dtype=np.float64), np.nan)
+        return np.append(np.asarray(self.process.steps.stamps, dtype=np.float64), np.nan)
 
     @cached_property
     def _edges(self) -> tuple[Floats, Floats]:
@@ -138,11 +140,6 @@ class WholeSequence:
         return self.kept.at
 
     @property
-    def lora(self) -> str | None:
-        """Its adapter."""
-        return None if self.kept.asked is None else self.kept.asked.lora
-
-    @property
     def version_T(self) -> Floats:
         """The version of the weights that each token was sampled from, NaN if unknown."""
         return self.front.versions_at(self.stamps_T)[0]
@@ -155,7 +152,7 @@ def whole_sequences(
 
     model: keeps them apart from those of engines with another one; "" if all have the same.
     """
-    process = front.served.front
+    process = front.process
     groups = {number: sampling_group(parameters, model) for number, parameters in process.sampling.items()}
     asks = {number for number, parameters in process.sampling.items() if parameters.get("logprobs") is not None}
     orders = _orders(process.requests)

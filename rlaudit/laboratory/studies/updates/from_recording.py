@@ -38,7 +38,7 @@ def updates_from(audit: Audit, recording: Recording, device: str, model: str | N
     """Make the experiment, on cuda or cpu. Raises UsageError for one release, or a recording without an update."""
     if not audit.migrates:
         raise UsageError(f"{audit.config.path} is looked at under vLLM {audit.after.version} only", "give --to")
-    updates = [update for served in recording.fronts for update in served.updates[served.first_sampled :]]
+    updates = [update for served in recording.served for update in served.updates[served.first_sampled :]]
     if not updates:
         raise UsageError(f"{recording.path} holds no update of weights that were sampled from", "leave out --updates")
     counted = Counter(_protocol(update) for update in updates)

@@ -13,7 +13,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -149,10 +150,10 @@ def recorded_requests(path: Path) -> RecordedRequests:
         raise NotFinished(f"{path} holds no engine that started", "nothing of it can be asked again")
     prompts: dict[str, _Prompt] = {}
     sequences = longest = completions = adapted = 0
-    for front in log.fronts:
+    for front, of_front in groupby(log.judged, key=attrgetter("front")):
         begins: dict[int, int] = {}
         new: dict[str, _Prompt] = {}
-        for sequence in (sequence for sequence in log.judged if sequence.front is front):
+        for sequence in of_front:
             stamp = float(sequence.stamps_T[0])
             begun = front.served.version_at(stamp if math.isfinite(stamp) else sequence.finished)
             prompt = prompts.get(sequence.prompt)

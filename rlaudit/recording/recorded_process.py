@@ -71,7 +71,7 @@ class Call:
 
     what: the method, as `vllm.v1.engine.core:EngineCore.reset_prefix_cache` or `worker.update_weights`.
     end: None for one that was not seen to end; of the last of several calls. result: of the first.
-    in_flight: requests that the engine held when it began. count: how many calls. errors: how many of them failed.
+    in_flight: requests that the engine held when it began. count: how many calls.
     engine: which of those that the process built; None if unknown, or built elsewhere.
     """
 
@@ -84,7 +84,6 @@ class Call:
     error: str | None
     in_flight: int | None
     count: int = 1
-    errors: int = 0
     engine: int | None = None
 
     @property
@@ -129,7 +128,6 @@ class TensorSet:
 class Totals:
     """Counts since a process began, of all its sequences, kept or not. ended: at an orderly exit."""
 
-    at: float
     requests: int | None
     sequences: int | None
     tokens: int | None
@@ -259,7 +257,7 @@ _LISTED: Mapping[str, tuple[str, type]] = {
 
 
 class _Reader:
-    """What has been read of one file. A method `_KIND` takes the lines of a kind."""
+    """What has been read of one file. A method `_read_KIND` takes the lines of a kind."""
 
     def __init__(self, name: str, columns: Columns) -> None:
         self.columns, self.damage, self.steps_damage = columns, Damage(name), Damage(name)
@@ -293,7 +291,7 @@ class _Reader:
             if kind in _LISTED:
                 name, made = _LISTED[kind]
                 self.listed[name].append(_made(made, record, line=line, class_name=record.get("class")))
-            elif reader := getattr(self, f"_{kind}", None):
+            elif reader := getattr(self, f"_read_{kind}", None):
                 reader(line, record)
         self._end()
         return _made(
@@ -314,29 +312,29 @@ class _Reader:
         kept = {name: self.columns.keep(value) for name, value in record.items() if isinstance(value, array)}
         return {**record, **kept} if kept else record
 
-    def _process(self, line: int, record: dict[str, Any]) -> None:
+    def _read_process(self, line: int, record: dict[str, Any]) -> None:
         self.damage.add("a second process record is left out: what follows is taken for the first one's", line)
 
-    def _hooks(self, line: int, record: dict[str, Any]) -> None:
+    def _read_hooks(self, line: int, record: dict[str, Any]) -> None:
         self.hooked.update(dict.fromkeys(record["hooked"]))
 
-    def _sampling(self, line: int, record: dict[str, Any]) -> None:
+    def _read_sampling(self, line: int, record: dict[str, Any]) -> None:
         if record["sampling"] in self.sampling:
             self.damage.add("sampling parameters whose number is taken are left out", line)
             return
         self.sampling[record["sampling"]] = record["parameters"]
         self.sampling_lines[record["sampling"]] = line
 
-    def _prompt(self, line: int, record: dict[str, Any]) -> None:
+    def _read_prompt(self, line: int, record: dict[str, Any]) -> None:
         self.prompts[record["prompt"]] = record["ids"]
 
-    def _request(self, line: int, record: dict[str, Any]) -> None:
+    def _read_request(self, line: int, record: dict[str, Any]) -> None:
         request = _made(KeptRequest, record)
         self.requests.append(request)
         self.asked[request.request] = request
         self.open_requests[request.request] += 1
 
-    def _sequence(self, line: int, record: dict[str, Any]) -> None:
+    def _read_sequence(self, line: int, record: dict[str, Any]) -> None:
         name, prompt_ids = record["request"], self.prompts.get(record["prompt"])
         asked = self.asked.pop(name, None)
         self.sequences.append(_made(KeptSequence, record, line=line, asked=asked, prompt_ids=prompt_ids))
@@ -345,47 +343,45 @@ class _Reader:
         elif not self.open_requests.pop(name, 0):
             self.damage.add("tokens whose request has no line: nothing says how they were sampled", line)
 
-    def _steps(self, line: int, record: dict[str, Any]) -> None:
+    def _read_steps(self, line: int, record: dict[str, Any]) -> None:
         self.steps.add(record, self.began, line, self.steps_damage)
 
-    def _trainer(self, line: int, record: dict[str, Any]) -> None:
+    def _read_trainer(self, line: int, record: dict[str, Any]) -> None:
         self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
         self.trainer.append(_made(TrainerCall, record, line=line, model=record["model"] or {}))
 
-    def _event(self, line: int, record: dict[str, Any]) -> None:
+    def _read_event(self, line: int, record: dict[str, Any]) -> None:
         number, at, error = record["call"], record["at"], record["error"]
         call = self.calls.get(number)
         if record["side"] == "begin":
             if call is not None:
                 self.damage.add("a call whose number is taken is left out", line)
                 return
-            self.calls[number] = _made(Call, record, number=number, begin=at, end=None, count=1, errors=0)
+            self.calls[number] = _made(Call, record, number=number, begin=at, end=None, count=1)
         elif call is None:
             self.damage.add("the end of a call that has no beginning is left out", line)
         elif call.end is None:
-            failed = int(error is not None)
-            self.calls[number] = replace(call, end=at, result=record["result"], error=error, errors=failed)
+            self.calls[number] = replace(call, end=at, result=record["result"], error=error)
         else:
             # A call like the one before, which failed: how many there were stands in `repeats`.
             self.calls[number] = replace(call, end=max(call.end, at), error=call.error or error)
 
-    def _repeats(self, line: int, record: dict[str, Any]) -> None:
+    def _read_repeats(self, line: int, record: dict[str, Any]) -> None:
         call = self.calls.get(record["call"])
         if call is None:
             self.damage.add("repeats of a call that has no beginning are left out", line)
             return
         end = max(call.end or record["end"], record["end"])
-        counts = {"count": call.count + record["count"], "errors": call.errors + record["errors"]}
-        self.calls[call.number] = replace(call, end=end, **counts)
+        self.calls[call.number] = replace(call, end=end, count=call.count + record["count"])
 
-    def _tensors(self, line: int, record: dict[str, Any]) -> None:
+    def _read_tensors(self, line: int, record: dict[str, Any]) -> None:
         if record["tensors"] in self.tensors:
             self.damage.add("a set of tensors whose number is taken is left out", line)
             return
         shapes = tuple(tuple(shape) for shape in record["shapes"])
         self.tensors[record["tensors"]] = TensorSet(tuple(record["names"]), shapes)
 
-    def _load(self, line: int, record: dict[str, Any]) -> None:
+    def _read_load(self, line: int, record: dict[str, Any]) -> None:
         number, at = record["load"], record["at"]
         load = self.loads.get(number)
         if record["side"] == "begin":
@@ -400,7 +396,7 @@ class _Reader:
             end = max(at if record["end"] is None else record["end"], load.begin)
             self.loads[number] = replace(load, end=end, tensors=record["tensors"], error=record["error"])
 
-    def _totals(self, line: int, record: dict[str, Any]) -> None:
+    def _read_totals(self, line: int, record: dict[str, Any]) -> None:
         counts = record["by_sampling"].items()
         by_sampling = {int(name): count for name, count in counts if name.isdecimal() and len(name) < 19}
         self.totals = _made(Totals, record, by_sampling=by_sampling)

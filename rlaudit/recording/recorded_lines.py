@@ -56,11 +56,11 @@ class Damage:
 
 
 def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST
+    return type(value) is int and -MOST < value < MOST
 
 
 def _count(value: Any) -> bool:
-    return _whole(value) and value >= 0
+    return type(value) is int and 0 <= value < MOST
 
 
 def _clock(value: Any) -> bool:

@@ -43,7 +43,6 @@ class Update:
     tokens: sampled while it went on. error: of a load or a call that failed.
     """
 
-    number: int
     begin: float
     end: float | None
     names: tuple[str, ...]
@@ -192,9 +191,8 @@ def _updates(engine: EngineProcesses, steps: SampledSteps) -> Iterator[Update]:
             groups[-1].append(move)
         else:
             groups.append([move])
-    for number, parts in enumerate(groups, 1):
-        after = groups[number][0].begin if number < len(groups) else math.inf
-        yield _update(number, parts, timeline, after)
+    for parts, following in zip_longest(groups, groups[1:]):
+        yield _update(parts, timeline, math.inf if following is None else following[0].begin)
 
 
 def _belongs(move: _Moved, parts: Sequence[_Moved], steps: SampledSteps) -> bool:
@@ -286,7 +284,7 @@ def _of_calls(process: Process, timeline: _Timeline) -> Iterator[_Moved]:
             yield _Moved(process, call.begin, end, names, (name,), call.in_flight, call.error)
 
 
-def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: float) -> Update:
+def _update(parts: Sequence[_Moved], timeline: _Timeline, after: float) -> Update:
     begin, end = min(part.begin for part in parts), max(part.end for part in parts)
     steps = timeline.steps
     pause = timeline.pause_at(begin)
@@ -303,7 +301,6 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
     mode = None if pause is None else pause.arguments.get("mode")
     in_flight = [part.in_flight for part in parts if part.in_flight is not None]
     return Update(
-        number=number,
         begin=begin,
         end=None if end == math.inf else end,
         names=names,

@@ -94,12 +94,11 @@ class TrainerRows:
     once: Counter[Caller] = field(default_factory=Counter)
     again: Counter[Caller] = field(default_factory=Counter)
     scored: dict[WholeSequence, dict[Caller, Scored]] = field(default_factory=dict)
-    callers: Counter[Caller] = field(default_factory=Counter)
     unused: Counter[Unused] = field(default_factory=Counter)
     rows: int = 0
     # When the last call was, by clock.
     last: dict[str, float] = field(default_factory=dict)
-    # The dtypes in which the model of each caller computed, None for a call whose dtype is unknown.
+    # Of each caller: the dtypes in which its model computed, None for a call whose dtype is unknown.
     computed: dict[Caller, set[str | None]] = field(default_factory=dict)
 
     def read(self, number: int, process: Process, damage: Damage) -> None:
@@ -118,7 +117,6 @@ class TrainerRows:
                 damage.add("a call of the trainer's function whose stretches do not fit its ids is left out", call.line)
 
     def _join(self, call: TrainerCall, caller: Caller, clock: str) -> None:
-        self.callers[caller] += 1
         completions = list(self.beginnings.find(call))
         candidates = [
             [sequence for sequence in completion.alike if _may_be_scored(sequence, call.at, clock)]
@@ -186,14 +184,14 @@ class TrainerRows:
 
     def roles(self) -> Mapping[Caller, Role]:
         """Return what the calls of each caller were for."""
-        return {caller: self._role(caller) for caller in self.callers}
+        return {caller: self._role(caller) for caller in self.computed}
 
     def _role(self, caller: Caller) -> Role:
         if caller.gradients:
             return Role.CURRENT
         if caller.asked_for == Role.REFERENCE:
             return Role.REFERENCE
-        trained = [other for other in self.callers if other.gradients and other.process == caller.process]
+        trained = [other for other in self.computed if other.gradients and other.process == caller.process]
         of_model = _role_of_model(caller, trained)
         has_one_use = self.again[caller] <= MOST_REPEATED * self.once[caller]
         is_old = of_model is Role.UNDECIDED and caller.asked_for == Role.OLD and has_one_use

@@ -124,7 +124,7 @@ class RecordedEngine:
 
 def recorded_engines(processes: Sequence[Process], served: Sequence[ServedEngine]) -> tuple[RecordedEngine, ...]:
     """Return the engines in the order in which they were built; those that were built alike are one."""
-    by_builder = {(one.engine.builder.file, one.engine.builder.only): one for one in served}
+    by_builder = {(known.engine.builder.file, known.engine.builder.only): known for known in served}
     engines: list[RecordedEngine] = []
     for process in processes:
         if parent_server(process, processes) is not None:

@@ -26,11 +26,12 @@ def write_redacted_copy(
     """
     for number, process in enumerate(recording.processes, 1):
         damage = Damage(process.file.name)
-        of_trainer = {call.line: rows(call) for call in process.trainer} if rows is not None else {}
+        calls = {call.line: call for call in process.trainer}
         with (into / f"process-{number}.jsonl").open("x", encoding="utf-8") as file:
             lines = recorded_lines(process.file, damage)
-            redacted = ({**rules.redacted(record), **of_trainer.get(line, {})} for line, record in lines)
-            file.writelines(json.dumps(record, default=encoded) + "\n" for record in redacted)
+            for line, record in lines:
+                of_trainer = rows(calls[line]) if rows is not None and line in calls else {}
+                file.write(json.dumps({**rules.redacted(record), **of_trainer}, default=encoded) + "\n")
             # What could not be used may hold anything: here it is as many lines that cannot be used.
             file.write(_UNUSABLE * sum(count for _, count in damage.counted()))
     of_processes = {sentence for process in recording.processes for sentence, _ in process.damaged}

@@ -181,6 +181,8 @@ def test_what_the_recorder_says_itself_is_passed_on(tmp_path):
     ("kind", "fields", "said"),
     [
         ("sequence", {"ids": "AAA"}, "a sequence record with a ids that is none is left out"),
+        ("sequence", {"ids": "****"}, "a sequence record with a ids that is none is left out"),
+        ("sequence", {"logprobs": "****"}, "a logprobs that is none, which counts as unknown"),
         ("sequence", {"at": float("nan")}, "a at that is none"),
         ("sequence", {"steps": [[0, 0, 1]]}, "a steps that is none"),
         ("event", {"side": "middle"}, "a side that is none"),

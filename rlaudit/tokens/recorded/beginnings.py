@@ -149,8 +149,9 @@ def _are_among(ordered: Hashes, values: Hashes) -> NDArray[np.bool_]:
     """Return which values are among ordered ones, in the time of a look-up each (`np.isin` sorts all anew)."""
     if not len(ordered):
         return np.zeros(values.shape, dtype=np.bool_)
-    found: NDArray[np.bool_] = ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
-    return found
+    nearest = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    are_equal: NDArray[np.bool_] = ordered[nearest] == values
+    return are_equal
 
 
 def _windows(ids_WN: Integers) -> Hashes:

@@ -13,8 +13,7 @@ import numpy as np
 
 from rlaudit.recording.folder import Settings, write_folder
 from rlaudit.recording.folder import variables as folder_variables
-from rlaudit.recording.recorded_process import token_records
-from rlaudit.recording.weight_updates import ServedWeights
+from rlaudit.recording.weight_updates import ServedEngine
 
 Record = dict[str, Any]
 
@@ -95,7 +94,7 @@ def parsed(lines: Iterable[bytes]) -> list[Record]:
     return [json.loads(line) for line in lines]
 
 
-def tokens_by_version(served: ServedWeights) -> list[int]:
+def tokens_by_version(served: ServedEngine) -> list[int]:
     """Tokens of all requests that were sampled from each version of the weights."""
     found = [0] * (len(served.updates) + 1)
     for stamp, tokens in zip(served.steps.stamps, served.steps.tokens, strict=True):
@@ -104,11 +103,11 @@ def tokens_by_version(served: ServedWeights) -> list[int]:
     return found
 
 
-def sequences_by_version(served: ServedWeights) -> list[int]:
+def sequences_by_version(served: ServedEngine) -> list[int]:
     """Kept sequences whose first token each version of the weights sampled."""
     found: Counter[int] = Counter()
-    for _, record in token_records(served.front, ("sequence",)):
-        first = record["steps"][0][0] if record["steps"] else len(served.steps.stamps)
-        stamp = served.steps.stamps[first] if first < len(served.steps.stamps) else math.nan
-        found[served.version_at(stamp if math.isfinite(stamp) else record["at"])] += 1
+    for front in served.fronts:
+        for sequence in front.sequences:
+            stamp = front.steps.stamp_of(sequence.first_step)
+            found[served.version_at(stamp if math.isfinite(stamp) else sequence.at)] += 1
     return [found[number] for number in range(len(served.updates) + 1)]

@@ -13,7 +13,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,7 @@ import numpy as np
 
 from rlaudit.configs.engine_arguments.recorded_config import generation
 from rlaudit.errors import NotFinished
-from rlaudit.recording.recorded_engine import recorded_engines
-from rlaudit.recording.recorded_process import token_records
-from rlaudit.tokens.recorded.recorded_log import RecordedFront, RecordedLog, recorded_log
+from rlaudit.tokens.recorded.recorded_log import RecordedLog, recorded_log
 from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 
 # The fewest tokens of a completion that are replayed if not all can be.
@@ -146,17 +145,15 @@ def recorded_requests(path: Path) -> RecordedRequests:
         raise NotFinished(
             f"{path} is redacted: hashes stand for its token ids", "replay the recording that it was made from"
         )
-    engine = next((engine for engine in recorded_engines(log.recording) if engine.started), None)
+    engine = next((engine for engine in log.recording.engines if engine.started), None)
     if engine is None:
         raise NotFinished(f"{path} holds no engine that started", "nothing of it can be asked again")
     prompts: dict[str, _Prompt] = {}
     sequences = longest = completions = adapted = 0
-    for front in log.fronts:
+    for front, of_front in groupby(log.judged, key=attrgetter("front")):
         begins: dict[int, int] = {}
         new: dict[str, _Prompt] = {}
-        for sequence in front.whole:
-            if front.first + sequence.number not in log.numbers:
-                continue
+        for sequence in of_front:
             stamp = float(sequence.stamps_T[0])
             begun = front.served.version_at(stamp if math.isfinite(stamp) else sequence.finished)
             prompt = prompts.get(sequence.prompt)
@@ -168,9 +165,9 @@ def recorded_requests(path: Path) -> RecordedRequests:
             begins[begun] = min(begins.get(begun, sequence.step), sequence.step)
             prompt.counts[begun] += 1
             sequences += 1
-            adapted += sequence.lora is not None
-            longest = max(longest, len(sequence.ids_T))
-            if completions < MOST_COMPLETIONS and _of_first_weights(front, sequence):
+            adapted += sequence.kept.lora is not None
+            longest = max(longest, sequence.tokens)
+            if completions < MOST_COMPLETIONS and bool((sequence.version_T == front.served.first_sampled).all()):
                 completions += 1
                 prompt.first.append(sequence)
         for prompt in new.values():
@@ -190,7 +187,7 @@ def recorded_requests(path: Path) -> RecordedRequests:
                 sample,
                 tuple(map(int, sequence.ids_T)),
                 tuple(map(float, sequence.logprobs_T)),
-                sequence.cached,
+                sequence.kept.cached,
             )
             for place, prompt in enumerate(ordered)
             for sample, sequence in enumerate(prompt.first)
@@ -204,17 +201,12 @@ def recorded_requests(path: Path) -> RecordedRequests:
     )
 
 
-def _of_first_weights(front: RecordedFront, sequence: WholeSequence) -> bool:
-    versions_T, _ = front.versions_at(sequence.stamps_T)
-    return bool((versions_T == front.served.first_sampled).all())
-
-
 def _trainer_dtype(log: RecordedLog) -> str | None:
     """Return the dtype of the model in the first recorded trainer call with gradients."""
     for process in log.recording.processes:
-        for _, record in token_records(process, ("trainer",)):
-            if record["gradients"] and record["model"]:
-                return str(record["model"]["dtype"]).removeprefix("torch.")
+        for call in process.trainer:
+            if call.gradients and call.model.get("dtype"):
+                return str(call.model["dtype"]).removeprefix("torch.")
     return None
 
 

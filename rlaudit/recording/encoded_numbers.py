@@ -1,45 +1,42 @@
-"""The numbers of a recording, decoded: base64 of little-endian values. Standard library only."""
+"""The numbers of a recording: base64 of little-endian values. Standard library only."""
 
 import base64
-import binascii
 import sys
 from array import array
 from typing import Any
 
 
-class NotNumbers(ValueError):
-    """Text that is no base64 of numbers of that size."""
-
-
-def whole_numbers(text: str) -> "array[int]":
-    """Return token ids or counts, of 32 bits. Raises NotNumbers."""
+def whole_numbers(text: Any) -> "array[int]":
+    """Return token ids or counts, of 32 bits. Raises ValueError for anything else than base64 of these."""
     return _decoded(text, "i")
 
 
-def float32s(text: str) -> "array[float]":
-    """Return logprobs in nats, or elements of weights, of 32 bits; NaN for none. Raises NotNumbers."""
+def float32s(text: Any) -> "array[float]":
+    """Return logprobs in nats, or elements of weights, of 32 bits; NaN for none. Raises ValueError."""
     return _decoded(text, "f")
 
 
-def stamps(text: str) -> "array[float]":
-    """Return clocks in seconds, of 64 bits. Raises NotNumbers."""
+def stamps(text: Any) -> "array[float]":
+    """Return clocks in seconds, of 64 bits. Raises ValueError."""
     return _decoded(text, "d")
 
 
 def encoded(numbers: "array[Any]") -> str:
     """Return numbers as a recording has them."""
+    return base64.b64encode(_little_endian(numbers).tobytes()).decode()
+
+
+def _decoded(text: Any, code: str) -> "array[Any]":
+    if not isinstance(text, str):
+        raise ValueError(f"{type(text).__name__}, not base64")
+    numbers = array(code)
+    numbers.frombytes(base64.b64decode(text, validate=True))
+    return _little_endian(numbers)
+
+
+def _little_endian(numbers: "array[Any]") -> "array[Any]":
+    """Return numbers of this machine in the order of a recording's bytes, or the other way round."""
     if sys.byteorder == "big":
         numbers = array(numbers.typecode, numbers)
-        numbers.byteswap()
-    return base64.b64encode(numbers.tobytes()).decode()
-
-
-def _decoded(text: str, code: str) -> "array[Any]":
-    numbers = array(code)
-    try:
-        numbers.frombytes(base64.b64decode(text, validate=True))
-    except (binascii.Error, ValueError) as error:
-        raise NotNumbers(f"no base64 of numbers of {numbers.itemsize} bytes ({error})") from error
-    if sys.byteorder == "big":
         numbers.byteswap()
     return numbers

@@ -6,11 +6,12 @@ known by which process started which. Processes of a host that neither assigns m
 Not covered: processes of other hosts, whose clocks are others. Standard library only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rlaudit.recording.recorded_process import Call, Process
-from rlaudit.recording.recording import Recording
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,8 @@ class EngineProcesses:
         return frozenset(engine.instance for engine in self.builder.engines if engine.instance is not None)
 
 
-def engines_of(recording: Recording) -> tuple[EngineProcesses, ...]:
+def engines_of(everyone: Sequence[Process]) -> tuple[EngineProcesses, ...]:
     """Return the engines that had requests, in the order in which their front ends began."""
-    everyone = recording.processes
     fronts = [view for process in everyone if _is_front(process) for view in _views(process)]
     grouped: dict[tuple[object, int | None], EngineProcesses] = {}
     for front in fronts:
@@ -52,7 +52,8 @@ def engines_of(recording: Recording) -> tuple[EngineProcesses, ...]:
     engines = list(grouped.values())
     served = {engine.builder.file for engine in engines} | {front.file for front in fronts}
     members = [list(_builder_and_fronts(engine)) for engine in engines]
-    missing: list[list[str]] = [_unknown_requests(engine) for engine in engines]
+    unknown = {process.file: sum(request.engine is None for request in process.requests) for process in everyone}
+    missing: list[list[str]] = [_unplaced(engine, unknown) for engine in engines]
     for process in everyone:
         if process.file in served:
             continue
@@ -95,7 +96,7 @@ def _is_beside(one: Process, other: Process) -> bool:
 
 
 def _is_front(process: Process) -> bool:
-    return bool(process.records.get("steps") or process.records.get("request"))
+    return bool(process.requests or process.steps.tokens)
 
 
 def _builder_and_fronts(engine: EngineProcesses) -> tuple[Process, ...]:
@@ -104,7 +105,7 @@ def _builder_and_fronts(engine: EngineProcesses) -> tuple[Process, ...]:
 
 def _views(process: Process) -> Iterator[Process]:
     """Yield a front end once for each engine that it sent requests to."""
-    numbers = sorted({number for number, _ in process.asked if number is not None})
+    numbers = sorted({request.engine for request in process.requests if request.engine is not None})
     if len(process.engines) < 2 or not numbers:
         yield process
         return
@@ -113,10 +114,11 @@ def _views(process: Process) -> Iterator[Process]:
         others = {call.number for call in process.calls} - {call.number for call in calls}
         engines = tuple(engine for engine in process.engines if engine.number == only)
         instances = {None, *(engine.instance for engine in engines)}
-        counts = {sampling: count for (number, sampling), count in process.asked.items() if number == only}
+        requests = tuple(request for request in process.requests if request.engine == only)
+        counts = Counter(request.sampling for request in requests)
         totals, is_whole = process.totals, False
         if totals is not None:
-            is_whole = totals.requests == sum(process.asked.values())
+            is_whole = totals.requests == len(process.requests)
             by_sampling = {number: count for number, count in counts.items() if number is not None}
             totals = replace(totals, by_sampling=by_sampling)
         yield replace(
@@ -128,18 +130,21 @@ def _views(process: Process) -> Iterator[Process]:
             workers=tuple(worker for worker in process.workers if worker.instance in instances),
             sampling={number: parameters for number, parameters in process.sampling.items() if number in counts},
             totals=totals if is_whole else None,
-            records={**process.records, "request": sum(counts.values())},
+            requests=requests,
+            sequences=tuple(sequence for sequence in process.sequences if sequence.engine == only),
+            steps=process.steps.of_engine(only),
         )
 
 
-def _unknown_requests(engine: EngineProcesses) -> list[str]:
+def _unplaced(engine: EngineProcesses, unknown: Mapping[Path, int]) -> list[str]:
+    """Return what of its front ends may be of another engine, in sentences. unknown: requests of each process."""
     sentences = []
-    for front in engine.fronts:
-        unknown = sum(count for (number, _), count in front.asked.items() if number is None)
-        if front.only is not None and unknown:
-            sentences.append(f"{unknown} requests of process {front.pid} may be of any of its engines: left out")
+    for front in (front for front in engine.fronts if front.only is not None):
+        if unknown[front.file]:
+            requests = unknown[front.file]
+            sentences.append(f"{requests} requests of process {front.pid} may be of any of its engines: left out")
         unplaced = sum(load.inside is None for load in front.loads)
-        if front.only is not None and unplaced:
+        if unplaced:
             sentences.append(
                 f"process {front.pid} loaded weights {unplaced} times without a call that names the engine: they are "
                 "counted for each of its engines"

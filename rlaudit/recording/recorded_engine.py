@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from rlaudit.recording.engine_processes import parent_server
 from rlaudit.recording.recorded_process import Engine, Process
-from rlaudit.recording.recording import Recording
 from rlaudit.recording.reused_blocks import Reused, reused_blocks
 from rlaudit.recording.weight_readings import WeightReadings, weight_readings
-from rlaudit.recording.weight_updates import ServedWeights, Update, served_weights
+from rlaudit.recording.weight_updates import ServedEngine, Update
 
 # Programs give each request the room that its prompt leaves: that makes no other kind of sampling.
 _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
@@ -22,32 +20,36 @@ _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
 
 @dataclass(frozen=True)
 class Sampled:
-    """One kind of sampling, and how many requests used it; None if no count was written."""
+    """One kind of sampling, and how many requests used it; None if no count was written.
 
-    # Those of the most requests of the kind, which stand in `line` of `process`.
+    parameters: those of the most requests of the kind, which stand in `line` of `process`. most: the least and the
+    greatest max_tokens; None if a request had none.
+    """
+
     parameters: Mapping[str, Any]
     requests: int | None
     process: Process
     line: int
-    # The least and the greatest max_tokens; None if a request had none.
     most: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
 class RecordedEngine:
-    """An engine."""
+    """An engine as it was built."""
 
     # The one that built it.
     process: Process
     engine: Engine
-    # The front ends that gave it requests.
-    served: tuple[ServedWeights, ...]
-    # These, and those that hold its weights.
-    processes: tuple[Process, ...]
-    # How many were built alike, of which this is the first.
+    # None: it had no request.
+    served: ServedEngine | None = None
+    # How many were built alike, of which this is the first, and those of them that other processes built.
     replicas: int = 1
-    # Those of them that other processes built.
     others: tuple["RecordedEngine", ...] = ()
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """What built it, gave it requests and holds its weights."""
+        return (self.process,) if self.served is None else self.served.engine.processes
 
     @property
     def everywhere(self) -> tuple["RecordedEngine", ...]:
@@ -72,28 +74,26 @@ class RecordedEngine:
     @property
     def updates(self) -> tuple[Update, ...]:
         """The updates of its weights."""
-        return self.served[0].updates if self.served else ()
+        return () if self.served is None else self.served.updates
 
     @cached_property
     def reused(self) -> tuple[Reused, ...]:
-        """What its sequences took from the prefix cache. It reads the files of its front ends."""
-        return tuple(reused_blocks(self.served).values())
+        """What its sequences took from the prefix cache."""
+        return () if self.served is None else tuple(reused_blocks(self.served).values())
 
     @property
     def tokens_since(self) -> int:
         """How many tokens were sampled after the last update; of all if there was none."""
         end = self.updates[-1].end if self.updates else -math.inf
-        return 0 if end is None else sum(front.steps.tokens_between(end, math.inf) for front in self.served)
+        return 0 if end is None or self.served is None else self.served.steps.tokens_between(end, math.inf)
 
     @property
     def sampled(self) -> tuple[Sampled, ...]:
         """How its requests were sampled, what most requests used first."""
         kinds: dict[str, list[_Counted]] = {}
-        for front in [served.front for served in self.served] or [self.process]:
+        for front in (self.process,) if self.served is None else self.served.fronts:
             counts = None if front.totals is None else front.totals.by_sampling
-            kept = Counter[int | None]()
-            for (engine, number), requests in front.asked.items():
-                kept[number] += requests if front.only in (None, engine) else 0
+            kept = Counter(request.sampling for request in front.requests)
             for number, parameters in front.sampling.items():
                 # The last count of a process that was killed is seconds old; its lines may know of more.
                 count = None if counts is None else max(counts.get(number, 0), kept[number])
@@ -122,20 +122,16 @@ class RecordedEngine:
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
-def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
+def recorded_engines(processes: Sequence[Process], served: Sequence[ServedEngine]) -> tuple[RecordedEngine, ...]:
     """Return the engines in the order in which they were built; those that were built alike are one."""
-    served: dict[tuple[Path, int | None], list[ServedWeights]] = {}
-    for front in served_weights(recording):
-        served.setdefault((front.engine.builder.file, front.engine.builder.only), []).append(front)
+    by_builder = {(known.engine.builder.file, known.engine.builder.only): known for known in served}
     engines: list[RecordedEngine] = []
-    for process in recording.processes:
-        if parent_server(process, recording.processes) is not None:
+    for process in processes:
+        if parent_server(process, processes) is not None:
             continue  # its configuration is its parent's
         for engine in process.engines:
-            fronts = served.get((process.file, engine.number)) or served.get((process.file, None))
-            built = RecordedEngine(process, engine, (), (process,))
-            if fronts is not None:
-                built = RecordedEngine(fronts[0].engine.builder, engine, tuple(fronts), fronts[0].processes)
+            own = by_builder.get((process.file, engine.number)) or by_builder.get((process.file, None))
+            built = RecordedEngine(process if own is None else own.engine.builder, engine, own)
             alike = next((place for place, engine in enumerate(engines) if _alike(engine, built)), None)
             if alike is None:
                 engines.append(built)

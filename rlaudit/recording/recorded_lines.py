@@ -5,8 +5,10 @@ recording is read after a SIGKILL, from a disk that was full, or while it is sti
 off; and it may come from elsewhere, so anything may be in it.
 """
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import yaml
 
 from rlaudit.files.parse_json import parse_json
 from rlaudit.files.read_regular import open_regular
+from rlaudit.recording.encoded_numbers import float32s, stamps, whole_numbers
 
 SCHEMA_NAME, SCHEMA_VERSION = "rlaudit-recording", "1"
 # The first line says at its beginning what it is; behind that come arguments and environment of any length.
@@ -52,64 +55,57 @@ class Damage:
         return tuple(sentence for sentence, _ in self.counted())
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST
+    return type(value) is int and -MOST < value < MOST
 
 
 def _count(value: Any) -> bool:
-    return _whole(value) and value >= 0
+    return type(value) is int and 0 <= value < MOST
 
 
 def _clock(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MOST
 
 
-def _counts(value: Any) -> bool:
-    return isinstance(value, list) and all(_count(number) for number in value)
+def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(fits, value))
 
 
-def _shapes(value: Any) -> bool:
-    return isinstance(value, list) and all(_counts(shape) for shape in value)
+def _table_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(fits, value.values()))
 
 
-def _steps(value: Any) -> bool:
-    return _shapes(value) and all(len(row) == 3 and min(row[1:]) > 0 for row in value)
+def _is_a(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind)
 
 
-def _array(size: int) -> Callable[[Any], bool]:
-    """Return the check of base64 of numbers of so many bytes, by its length; decoding checks the rest."""
-
-    def fits(value: Any) -> bool:
-        if not isinstance(value, str) or len(value) % 4:
-            return False
-        return (len(value) // 4 * 3 - (len(value) - len(value.rstrip("=")))) % size == 0
-
-    return fits
+def _step(value: Any) -> bool:
+    return _COUNTS(value) and len(value) == 3 and min(value[1:]) > 0
 
 
+_COUNTS = _list_of(_count)
 # By their names in recorded_lines.yaml.
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
-    "text": _text,
+    "text": _is_a(str),
     "whole": _whole,
     "count": _count,
     "clock": _clock,
-    "flag": lambda value: isinstance(value, bool),
+    "flag": _is_a(bool),
     "side": lambda value: value in ("begin", "end"),
-    "mapping": lambda value: isinstance(value, dict),
+    "mapping": _is_a(dict),
     "anything": lambda value: True,
-    "texts": lambda value: isinstance(value, list) and all(map(_text, value)),
-    "counts": _counts,
-    "shapes": _shapes,
-    "steps": _steps,
-    "texts_by_name": lambda value: isinstance(value, dict) and all(map(_text, value.values())),
-    "counts_by_name": lambda value: isinstance(value, dict) and all(map(_count, value.values())),
-    "ids": _array(4),
-    "floats": _array(4),
-    "stamps": _array(8),
+    "texts": _list_of(_is_a(str)),
+    "counts": _COUNTS,
+    "shapes": _list_of(_COUNTS),
+    "steps": _list_of(_step),
+    "texts_by_name": _table_of(_is_a(str)),
+    "counts_by_name": _table_of(_count),
+}
+# Arrays, decoded while their line is checked.
+_ARRAYS: Mapping[str, Callable[[Any], "array[Any]"]] = {
+    "ids": whole_numbers,
+    "floats": float32s,
+    "stamps": stamps,
 }
 
 
@@ -117,7 +113,8 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
 class Field:
     """What a field has to be."""
 
-    fits: Callable[[Any], bool]
+    # What is kept of its value. Raises ValueError for one that does not fit.
+    kept: Callable[[Any], Any]
     # Without it the line says nothing; else `otherwise` stands for it.
     needed: bool = False
     otherwise: Any = None
@@ -129,12 +126,22 @@ Fields = Mapping[str, Mapping[str, Field]]
 def _fields(kinds: Mapping[str, Any]) -> Fields:
     return {
         kind: {
-            **{name: Field(_CHECKS[check], needed=True) for name, check in spec.get("needed", {}).items()},
-            **{name: Field(_CHECKS[check]) for name, check in spec.get("optional", {}).items()},
-            **{name: Field(_CHECKS[check], False, value) for name, (check, value) in spec.get("otherwise", {}).items()},
+            **{name: Field(_kept(check), needed=True) for name, check in spec.get("needed", {}).items()},
+            **{name: Field(_kept(check)) for name, check in spec.get("optional", {}).items()},
+            **{name: Field(_kept(check), False, value) for name, (check, value) in spec.get("otherwise", {}).items()},
         }
         for kind, spec in kinds.items()
     }
+
+
+def _kept(check: str) -> Callable[[Any], Any]:
+    return _ARRAYS[check] if check in _ARRAYS else partial(_if_it_fits, _CHECKS[check])
+
+
+def _if_it_fits(fits: Callable[[Any], bool], value: Any) -> Any:
+    if not fits(value):
+        raise ValueError
+    return value
 
 
 _FORMAT: Mapping[str, Any] = yaml.load(
@@ -144,7 +151,7 @@ FIELDS = _fields(_FORMAT["lines"])
 
 
 def checked(record: dict[str, Any], line: int, damage: Damage) -> dict[str, Any] | None:
-    """Return the record with every field of its kind valid; None if it cannot be used.
+    """Return the record with every field of its kind valid, and its arrays decoded; None if it cannot be used.
 
     An invalid field is replaced and named. An unknown kind is named.
     """
@@ -156,16 +163,18 @@ def checked(record: dict[str, Any], line: int, damage: Damage) -> dict[str, Any]
     whole = dict(record)
     for name, rule in shape.items():
         value = record.get(name)
-        may_be_missing = not rule.needed and (rule.otherwise is None or name not in record)
-        if may_be_missing if value is None else rule.fits(value):
-            whole[name] = rule.otherwise if value is None else value
+        if value is None and not rule.needed and (rule.otherwise is None or name not in record):
+            whole[name] = rule.otherwise
             continue
-        fault = f"no {name}" if name not in record else f"a {name} that is none"
-        if rule.needed:
-            damage.add(f"a {kind} record with {fault} is left out", line)
-            return None
-        damage.add(f"a {kind} record has {fault}, which counts as unknown", line)
-        whole[name] = rule.otherwise
+        try:
+            whole[name] = rule.kept(value)
+        except ValueError:
+            fault = f"no {name}" if name not in record else f"a {name} that is none"
+            if rule.needed:
+                damage.add(f"a {kind} record with {fault} is left out", line)
+                return None
+            damage.add(f"a {kind} record has {fault}, which counts as unknown", line)
+            whole[name] = rule.otherwise
     return whole
 
 

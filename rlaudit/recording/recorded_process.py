@@ -1,16 +1,20 @@
-"""One process of a recording: what its file says of it, and its tokens as a stream.
+"""One process of a recording: what its file says of it, read once, with its tokens in columns.
 
 Covered: what the process was, what engines it built, which calls changed weights, caches and the schedule, what was
 sampled with which parameters, and what is missing.
 The format stands in `shipped/rlaudit_recorder.py`. Standard library only: `inspect` reads recordings, too.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rlaudit.recording.column import Column, Columns
+from rlaudit.recording.kept_lines import KeptRequest, KeptSequence, TrainerCall, WeightsRead
 from rlaudit.recording.recorded_lines import (
     SCHEMA_NAME,
     SCHEMA_VERSION,
@@ -19,20 +23,19 @@ from rlaudit.recording.recorded_lines import (
     is_first_line,
     recorded_lines,
 )
+from rlaudit.recording.sampled_steps import SampledSteps
 
 Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A configuration that was resolved."""
+    """A configuration that was resolved. line: of its file. effective: None if that failed, with its error."""
 
-    # The line of the process's file.
     line: int
     number: int
     class_name: str | None
     written: Mapping[str, Any]
-    # None if that failed, with its error.
     effective: Mapping[str, Any] | None
     error: str | None
 
@@ -45,47 +48,42 @@ class Engine:
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that holds weights."""
+    """A process that holds weights. instance: of the configuration that it was started with."""
 
     class_name: str | None
-    rank: int | None
     device: str | None
     capability: tuple[int, ...] | None
-    # Of the configuration that it was started with.
     instance: str | None
 
 
 @dataclass(frozen=True)
 class Model:
-    """What was loaded in a worker."""
+    """What was loaded in a worker. dtypes: how many tensors have each."""
 
     class_name: str | None
     tensors: int | None
-    # How many tensors have each.
     dtypes: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a hooked method, and calls like it that followed with nothing in between."""
+    """A call of a hooked method, and calls like it that followed with nothing in between.
+
+    what: the method, as `vllm.v1.engine.core:EngineCore.reset_prefix_cache` or `worker.update_weights`.
+    end: None for one that was not seen to end; of the last of several calls. result: of the first.
+    in_flight: requests that the engine held when it began. count: how many calls.
+    engine: which of those that the process built; None if unknown, or built elsewhere.
+    """
 
     number: int
-    # The method, as `vllm.v1.engine.core:EngineCore.reset_prefix_cache` or `worker.update_weights`.
     what: str
     begin: float
-    # None for one that was not seen to end; of the last of several calls.
     end: float | None
     arguments: Mapping[str, Any]
-    # Of the first.
     result: Any
     error: str | None
-    # Requests that the engine held when it began.
     in_flight: int | None
-    # How many calls.
     count: int = 1
-    # How many of them failed.
-    errors: int = 0
-    # Which of those that the process built; None if unknown, or built elsewhere.
     engine: int | None = None
 
     @property
@@ -102,17 +100,18 @@ class Call:
 
 @dataclass(frozen=True)
 class Load:
-    """Tensors given to `load_weights`, without an event or a repeated name in between."""
+    """Tensors given to `load_weights`, without an event or a repeated name in between.
+
+    end: None for a load that was not seen to end. tensors: number of the set of tensors; None if unknown.
+    inside: the number of the call that it happened in.
+    """
 
     number: int
     begin: float
-    # None for a load that was not seen to end.
     end: float | None
     first: str | None
-    # Number of the set of tensors; None if unknown.
     tensors: int | None
     in_flight: int | None
-    # The number of the call that it happened in.
     inside: int | None
     error: str | None
 
@@ -127,15 +126,13 @@ class TensorSet:
 
 @dataclass(frozen=True)
 class Totals:
-    """Counts since a process began, of all its sequences, kept or not."""
+    """Counts since a process began, of all its sequences, kept or not. ended: at an orderly exit."""
 
-    at: float
     requests: int | None
     sequences: int | None
     tokens: int | None
     kept_sequences: int | None
     by_sampling: Mapping[int, int]
-    # At an orderly exit.
     ended: bool
 
 
@@ -157,31 +154,32 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a training."""
+    """One process of a training. at: its host's monotonic clock when it was first recorded; wall: the epoch's then.
+
+    sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand.
+    key: names the key of a redacted copy; None for what was recorded as it was. Older releases recorded redacted ones.
+    missing: what is not recorded, in sentences; steps_missing: of the moments of its tokens. damaged: the sentences on
+    lines that cannot be used, each with the number of lines.
+    only: the one engine, of several that the process built, whose requests, tokens and calls these are.
+    """
 
     file: Path
-    # Its host's monotonic clock when it was first recorded.
     at: float
     host: str
     boot: str | None
     pid: int
     parent: int | None
-    name: str | None
-    # The epoch's then.
     wall: float | None
     argv: tuple[str, ...]
     python: str | None
     versions: Mapping[str, str]
     environment: Mapping[str, str]
-    # Names the key of a redacted copy; None for what was recorded as it was. Older releases recorded redacted ones.
     key: str | None
     hooked: tuple[str, ...]
     engines: tuple[Engine, ...]
     workers: tuple[Worker, ...]
     models: tuple[Model, ...]
-    # The distinct sampling parameters by their numbers.
     sampling: Mapping[int, Mapping[str, Any]]
-    # Where they stand.
     sampling_lines: Mapping[int, int]
     calls: tuple[Call, ...]
     loads: tuple[Load, ...]
@@ -189,17 +187,14 @@ class Process:
     totals: Totals | None
     failed: tuple[Failed, ...]
     dropped: tuple[Dropped, ...]
-    # How many of each kind can be used.
-    records: Mapping[str, int]
-    # How many kept requests had a cache salt.
-    salted: int
-    # How many kept requests each engine (None: unknown) had with each sampling.
-    asked: Mapping[tuple[int | None, int | None], int]
-    # What is not recorded, in sentences.
+    requests: tuple[KeptRequest, ...]
+    sequences: tuple[KeptSequence, ...]
+    steps: SampledSteps
+    trainer: tuple[TrainerCall, ...]
+    weights: tuple[WeightsRead, ...]
     missing: tuple[str, ...]
-    # The sentences on lines that cannot be used, each with the number of lines.
+    steps_missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
-    # The one engine, of several that the process built, whose requests and calls these are.
     only: int | None = None
 
     @property
@@ -218,19 +213,8 @@ class Process:
         return tuple(name for name in self.hooked if ":" in name and not name.startswith("vllm."))
 
 
-def token_records(process: Process, kinds: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line number and record of these kinds, arrays undecoded (`encoded_numbers.py`).
-
-    Of a process with `only`, requests and sequences of that engine alone. Lines that cannot be used are named in
-    `process.missing` already.
-    """
-    for line, record in recorded_lines(process.file, Damage(process.file.name)):
-        if record["kind"] in kinds and (process.only is None or record.get("engine", process.only) == process.only):
-            yield line, record
-
-
-def read_process(file: Path, damage: Damage) -> Process | None:
-    """Return the process of a file; None, and a sentence in `damage`, if it has none."""
+def read_process(file: Path, columns: Columns, damage: Damage) -> Process | None:
+    """Return the process of a file; None, and a sentence in `damage`, if it has none. columns: keep its arrays."""
     try:
         line = first_line(file)
     except (OSError, ValueError) as error:
@@ -239,224 +223,221 @@ def read_process(file: Path, damage: Damage) -> Process | None:
     if not is_first_line(line):
         damage.add(f"{file.name} is left out: its first line does not say which process it is of")
         return None
-    file_damage = Damage(file.name)
-    lines = recorded_lines(file, file_damage)
+    reader = _Reader(file.name, columns)
+    lines = recorded_lines(file, reader.damage)
     _, first = next(lines, (0, {}))
     version = str(first.get("schema", "")).partition("/")[2]
     if first.get("kind") != "process" or version != SCHEMA_VERSION:
         why = f"its schema is {first['schema']}" if first.get("kind") == "process" else "its first line is damaged"
         damage.add(f"{file.name} is left out: {why}, and {SCHEMA_NAME}/{SCHEMA_VERSION} is read here")
         return None
-    return _Reader(first, file_damage).process(file, lines)
+    return reader.process(file, first, lines)
 
 
 def _made(kind: type[Made], record: Mapping[str, Any], **changed: Any) -> Made:
     """Return a record as a dataclass with fields of the same names. changed: fields with other values than there."""
-    values = {**record, **changed}
-    values = {attribute.name: values[attribute.name] for attribute in fields(kind)}  # type: ignore[arg-type]
+    values = {name: changed[name] if name in changed else record[name] for name in _names(kind)}  # type: ignore[arg-type]
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-# Every record of these kinds is kept unchanged.
-_LISTED: Mapping[str, type] = {
-    "engine": Engine,
-    "worker": Worker,
-    "model": Model,
-    "failed": Failed,
-    "dropped": Dropped,
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(attribute.name for attribute in fields(kind))
+
+
+# Every record of these kinds is kept unchanged, in the field of a process.
+_LISTED: Mapping[str, tuple[str, type]] = {
+    "engine": ("engines", Engine),
+    "worker": ("workers", Worker),
+    "model": ("models", Model),
+    "failed": ("failed", Failed),
+    "dropped": ("dropped", Dropped),
+    "weights": ("weights", WeightsRead),
 }
 
 
-@dataclass
 class _Reader:
-    """What has been read of one file."""
+    """What has been read of one file. A method `_read_KIND` takes the lines of a kind."""
 
-    first: dict[str, Any]
-    damage: Damage
-    hooked: dict[str, None] = field(default_factory=dict)
-    listed: dict[str, list[Any]] = field(default_factory=lambda: {kind: [] for kind in _LISTED})
-    sampling: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    sampling_lines: dict[int, int] = field(default_factory=dict)
-    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
-    loads: dict[int, dict[str, Any]] = field(default_factory=dict)
-    tensors: dict[int, TensorSet] = field(default_factory=dict)
-    totals: Totals | None = None
-    records: Counter[str] = field(default_factory=Counter)
-    # Of each id, how many have no line with their tokens.
-    open_requests: Counter[str] = field(default_factory=Counter)
-    in_flight: int = 0
-    salted: int = 0
-    asked: Counter[tuple[int | None, int | None]] = field(default_factory=Counter)
-    trainer_calls: int = 0
+    def __init__(self, name: str, columns: Columns) -> None:
+        self.columns, self.damage, self.steps_damage = columns, Damage(name), Damage(name)
+        self.hooked: dict[str, None] = {}
+        self.listed: dict[str, list[Any]] = {name: [] for name, _ in _LISTED.values()}
+        self.sampling: dict[int, Mapping[str, Any]] = {}
+        self.sampling_lines: dict[int, int] = {}
+        self.calls: dict[int, Call] = {}
+        self.loads: dict[int, Load] = {}
+        self.tensors: dict[int, TensorSet] = {}
+        self.totals: Totals | None = None
+        self.records = Counter[str]()
+        self.prompts: dict[str, Column] = {}
+        self.requests: list[KeptRequest] = []
+        # Of each id: how many requests have no line with their tokens, and the last of them.
+        self.open_requests = Counter[str]()
+        self.asked: dict[str, KeptRequest] = {}
+        self.sequences: list[KeptSequence] = []
+        self.steps = SampledSteps()
+        self.trainer: list[TrainerCall] = []
+        self.trainer_calls = 0
+        self.began = 0.0
 
-    def process(self, file: Path, lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
+    def process(self, file: Path, first: dict[str, Any], lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
         """Read the lines after the first."""
-        readers: Mapping[str, Callable[[int, dict[str, Any]], None]] = {
-            "process": self._second_first,
-            "hooks": self._hooks,
-            "sampling": self._sampling,
-            "request": self._request,
-            "sequence": self._sequence,
-            "trainer": self._trainer,
-            "event": self._event,
-            "repeats": self._repeats,
-            "tensors": self._tensors,
-            "load": self._load,
-            "totals": self._totals,
-        }
-        self.records["process"] = 1
-        for line, record in lines:
-            kind = record["kind"]
+        self.began = first["at"]
+        for line, whole in lines:
+            kind = whole["kind"]
             self.records[kind] += 1
+            record = whole if kind == "steps" else self._kept(whole)
             if kind in _LISTED:
-                self.listed[kind].append(_made(_LISTED[kind], record, line=line, class_name=record.get("class")))
-            elif kind in readers:
-                readers[kind](line, record)
+                name, made = _LISTED[kind]
+                self.listed[name].append(_made(made, record, line=line, class_name=record.get("class")))
+            elif reader := getattr(self, f"_read_{kind}", None):
+                reader(line, record)
+        self._end()
         return _made(
             Process,
-            self.first,
+            {**first, **vars(self), **self.listed},
             file=file,
             hooked=tuple(self.hooked),
-            engines=self.listed["engine"],
-            workers=self.listed["worker"],
-            models=self.listed["model"],
-            sampling=self.sampling,
-            sampling_lines=self.sampling_lines,
-            calls=tuple(self._calls()),
-            loads=tuple(self._loads()),
-            tensors=self.tensors,
-            totals=self.totals,
-            failed=self.listed["failed"],
-            dropped=self.listed["dropped"],
-            records=dict(self.records),
-            salted=self.salted,
-            asked=dict(self.asked),
+            calls=tuple(self.calls.values()),
+            loads=tuple(self.loads.values()),
             missing=self._missing(),
+            steps_missing=self.steps_damage.sentences(),
             damaged=self.damage.counted(),
             only=None,
         )
 
-    def _second_first(self, line: int, record: dict[str, Any]) -> None:
+    def _kept(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record with its arrays on the disk."""
+        kept = {name: self.columns.keep(value) for name, value in record.items() if isinstance(value, array)}
+        return {**record, **kept} if kept else record
+
+    def _read_process(self, line: int, record: dict[str, Any]) -> None:
         self.damage.add("a second process record is left out: what follows is taken for the first one's", line)
 
-    def _hooks(self, line: int, record: dict[str, Any]) -> None:
+    def _read_hooks(self, line: int, record: dict[str, Any]) -> None:
         self.hooked.update(dict.fromkeys(record["hooked"]))
 
-    def _sampling(self, line: int, record: dict[str, Any]) -> None:
-        if self.sampling.setdefault(record["sampling"], record["parameters"]) is not record["parameters"]:
+    def _read_sampling(self, line: int, record: dict[str, Any]) -> None:
+        if record["sampling"] in self.sampling:
             self.damage.add("sampling parameters whose number is taken are left out", line)
             return
+        self.sampling[record["sampling"]] = record["parameters"]
         self.sampling_lines[record["sampling"]] = line
 
-    def _request(self, line: int, record: dict[str, Any]) -> None:
-        self.salted += record["salted"] is True
-        self.asked[record["engine"], record["sampling"]] += 1
-        self.open_requests[record["request"]] += 1
+    def _read_prompt(self, line: int, record: dict[str, Any]) -> None:
+        self.prompts[record["prompt"]] = record["ids"]
 
-    def _sequence(self, line: int, record: dict[str, Any]) -> None:
-        self.in_flight += record["finish"] is None
-        name = record["request"]
+    def _read_request(self, line: int, record: dict[str, Any]) -> None:
+        request = _made(KeptRequest, record)
+        self.requests.append(request)
+        self.asked[request.request] = request
+        self.open_requests[request.request] += 1
+
+    def _read_sequence(self, line: int, record: dict[str, Any]) -> None:
+        name, prompt_ids = record["request"], self.prompts.get(record["prompt"])
+        asked = self.asked.pop(name, None)
+        self.sequences.append(_made(KeptSequence, record, line=line, asked=asked, prompt_ids=prompt_ids))
         if self.open_requests[name] > 1:
             self.open_requests[name] -= 1
         elif not self.open_requests.pop(name, 0):
             self.damage.add("tokens whose request has no line: nothing says how they were sampled", line)
 
-    def _trainer(self, line: int, record: dict[str, Any]) -> None:
-        self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
+    def _read_steps(self, line: int, record: dict[str, Any]) -> None:
+        self.steps.add(record, self.began, line, self.steps_damage)
 
-    def _event(self, line: int, record: dict[str, Any]) -> None:
-        call = self.calls.get(record["call"])
+    def _read_trainer(self, line: int, record: dict[str, Any]) -> None:
+        self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
+        self.trainer.append(_made(TrainerCall, record, line=line, model=record["model"] or {}))
+
+    def _read_event(self, line: int, record: dict[str, Any]) -> None:
+        number, at, error = record["call"], record["at"], record["error"]
+        call = self.calls.get(number)
         if record["side"] == "begin":
             if call is not None:
                 self.damage.add("a call whose number is taken is left out", line)
                 return
-            self.calls[record["call"]] = {**record, "end": None, "count": 1, "errors": 0}
+            self.calls[number] = _made(Call, record, number=number, begin=at, end=None, count=1)
         elif call is None:
             self.damage.add("the end of a call that has no beginning is left out", line)
-        elif call["end"] is None:
-            call.update(end=record["at"], result=record["result"], error=record["error"])
-            call["errors"] = int(record["error"] is not None)
+        elif call.end is None:
+            self.calls[number] = replace(call, end=at, result=record["result"], error=error)
         else:
             # A call like the one before, which failed: how many there were stands in `repeats`.
-            call.update(end=max(call["end"], record["at"]), error=call["error"] or record["error"])
+            self.calls[number] = replace(call, end=max(call.end, at), error=call.error or error)
 
-    def _repeats(self, line: int, record: dict[str, Any]) -> None:
+    def _read_repeats(self, line: int, record: dict[str, Any]) -> None:
         call = self.calls.get(record["call"])
         if call is None:
             self.damage.add("repeats of a call that has no beginning are left out", line)
             return
-        call["count"] += record["count"]
-        call["errors"] += record["errors"]
-        call["end"] = max(call["end"] or record["end"], record["end"])
+        end = max(call.end or record["end"], record["end"])
+        self.calls[call.number] = replace(call, end=end, count=call.count + record["count"])
 
-    def _tensors(self, line: int, record: dict[str, Any]) -> None:
-        number = record["tensors"]
-        if number in self.tensors:
+    def _read_tensors(self, line: int, record: dict[str, Any]) -> None:
+        if record["tensors"] in self.tensors:
             self.damage.add("a set of tensors whose number is taken is left out", line)
             return
         shapes = tuple(tuple(shape) for shape in record["shapes"])
-        self.tensors[number] = TensorSet(tuple(record["names"]), shapes)
+        self.tensors[record["tensors"]] = TensorSet(tuple(record["names"]), shapes)
 
-    def _load(self, line: int, record: dict[str, Any]) -> None:
-        load = self.loads.get(record["load"])
+    def _read_load(self, line: int, record: dict[str, Any]) -> None:
+        number, at = record["load"], record["at"]
+        load = self.loads.get(number)
         if record["side"] == "begin":
             if load is not None:
                 self.damage.add("a load whose number is taken is left out", line)
                 return
-            first = record["names"][0] if record["names"] else None
-            open_end = {"begin": record["at"], "end": None, "tensors": None, "error": None}
-            self.loads[record["load"]] = {**record, **open_end, "first": first}
-        elif load is None or load["end"] is not None:
+            begun = {"number": number, "begin": at, "end": None, "tensors": None, "error": None}
+            self.loads[number] = _made(Load, {**record, **begun}, first=next(iter(record["names"]), None))
+        elif load is None or load.end is not None:
             self.damage.add("the end of a load that has no beginning is left out", line)
         else:
-            end = record["at"] if record["end"] is None else record["end"]
-            load.update(end=max(end, load["begin"]), tensors=record["tensors"], error=record["error"])
+            end = max(at if record["end"] is None else record["end"], load.begin)
+            self.loads[number] = replace(load, end=end, tensors=record["tensors"], error=record["error"])
 
-    def _totals(self, line: int, record: dict[str, Any]) -> None:
+    def _read_totals(self, line: int, record: dict[str, Any]) -> None:
         counts = record["by_sampling"].items()
         by_sampling = {int(name): count for name, count in counts if name.isdecimal() and len(name) < 19}
         self.totals = _made(Totals, record, by_sampling=by_sampling)
 
-    def _calls(self) -> Iterator[Call]:
-        for number, call in self.calls.items():
-            if call["end"] is not None and call["end"] < call["at"]:
-                self.damage.add(f"call {number} ends before it begins: it counts as one that did not end")
-                call["end"] = None
-            yield _made(Call, call, number=number, begin=call["at"])
-
-    def _loads(self) -> Iterator[Load]:
-        for number, load in self.loads.items():
-            if load["tensors"] is not None and load["tensors"] not in self.tensors:
+    def _end(self) -> None:
+        """Name what only the whole file shows to be wrong."""
+        for call in self.calls.values():
+            if call.end is not None and call.end < call.begin:
+                self.damage.add(f"call {call.number} ends before it begins: it counts as one that did not end")
+                self.calls[call.number] = replace(call, end=None)
+        for load in self.loads.values():
+            if load.tensors is not None and load.tensors not in self.tensors:
                 self.damage.add("which tensors a load brought is in no line that can be read")
-            yield _made(Load, load, number=number)
+        counted = 0 if self.totals is None else self.totals.tokens or 0
+        lost = counted - sum(self.steps.tokens)
+        if lost > 0:
+            self.steps_damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
-        for dropped in dict.fromkeys((entry.what, entry.why) for entry in self.listed["dropped"]):
-            lost.add(f"from some moment on not recorded: {dropped[0]} ({dropped[1]})")
-        for failed in dict.fromkeys((entry.hook, entry.error) for entry in self.listed["failed"]):
-            lost.add(f"the recorder failed in {failed[0]}: {failed[1]}")
-        calls = sum(call["end"] is None for call in self.calls.values())
-        loads = sum(load["end"] is None for load in self.loads.values())
+        for what, why in dict.fromkeys((entry.what, entry.why) for entry in self.listed["dropped"]):
+            lost.add(f"from some moment on not recorded: {what} ({why})")
+        for hook, error in dict.fromkeys((entry.hook, entry.error) for entry in self.listed["failed"]):
+            lost.add(f"the recorder failed in {hook}: {error}")
+        read = self.records
+        kept = 0 if self.totals is None else self.totals.kept_sequences or 0
+        calls = sum(call.end is None for call in self.calls.values())
+        loads = sum(load.end is None for load in self.loads.values())
         requests = sum(self.open_requests.values())
-        if calls:
-            lost.add(f"{calls} of {len(self.calls)} calls have no end")
-        if loads:
-            lost.add(f"{loads} of {len(self.loads)} loads of weights have no end")
-        if requests:
-            lost.add(f"{requests} of {self.records['request']} kept requests have no tokens: they had not finished")
-        if self.in_flight:
-            lost.add(f"{self.in_flight} of {self.records['sequence']} kept sequences were in flight at the end")
-        unread = self.trainer_calls - self.records["trainer"]
-        if unread > 0:
-            lost.add(
-                f"{unread} of {self.trainer_calls} calls of the trainer's function are in no line that can be read"
-            )
-        written = 0 if self.totals is None else self.totals.kept_sequences or 0
-        if written > self.records["sequence"]:
-            lost.add(
-                f"{written - self.records['sequence']} of {written} kept sequences are in no line that can be read"
-            )
+        in_flight = sum(sequence.finish is None for sequence in self.sequences)
+        unread, unkept, calls_made = self.trainer_calls - read["trainer"], kept - read["sequence"], self.trainer_calls
+        for count, sentence in (
+            (calls, f"{calls} of {len(self.calls)} calls have no end"),
+            (loads, f"{loads} of {len(self.loads)} loads of weights have no end"),
+            (requests, f"{requests} of {read['request']} kept requests have no tokens: they had not finished"),
+            (in_flight, f"{in_flight} of {read['sequence']} kept sequences were in flight at the end"),
+            (unread, f"{unread} of {calls_made} calls of the trainer's function are in no line that can be read"),
+            (unkept, f"{unkept} of {kept} kept sequences are in no line that can be read"),
+        ):
+            if count > 0:
+                lost.add(sentence)
         if self.totals is None or not self.totals.ended:
             lost.add("no orderly end: the process was killed, or still ran, and its last seconds may not be here")
         return (*self.damage.sentences(), *lost.sentences())

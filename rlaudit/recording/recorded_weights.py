@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlaudit.recording.recorded_engine import RecordedEngine
-from rlaudit.recording.recorded_process import Process, token_records
+from rlaudit.recording.recorded_process import Process
 from rlaudit.recording.weight_readings import Elements, ReadUpdate, elements_of
 
 
@@ -52,7 +52,7 @@ def recorded_weights(
     by_version: dict[int, list[ReadUpdate]] = {}
     for engine in engines:
         for update in (update for reading in engine.weight_readings for update in reading.updates):
-            version = engine.served[0].version_at(update.at) if engine.served else 0
+            version = 0 if engine.served is None else engine.served.version_at(update.at)
             by_version.setdefault(version, []).append(update)
     models = [model for engine in engines for process in engine.processes for model in process.models]
     return RecordedWeights(
@@ -74,7 +74,7 @@ def never_sent(engines: Sequence[RecordedEngine]) -> Iterator[tuple[RecordedEngi
     """Yield an engine, the one that was sent weights last, how many of these tensors the former never got, of how many.
 
     Weights are known by a few elements of each tensor as it was sent, in any order and parts. An engine is judged only
-    if it was read after its last load: later ones are not written yet. It reads the files of the workers.
+    if it was read after its last load: later ones are not written yet.
     """
     for clock in dict.fromkeys(engine.process.clock for engine in engines):
         updated = [engine for engine in engines if engine.process.clock == clock and engine.updates]
@@ -96,15 +96,15 @@ def never_sent(engines: Sequence[RecordedEngine]) -> Iterator[tuple[RecordedEngi
 
 def _reader(engine: RecordedEngine) -> Process | None:
     """Return the first process in which an engine's weights were read; None if none was, or if it has loaded since."""
-    process = next((process for process in engine.processes if process.records.get("weights")), None)
+    process = next((process for process in engine.processes if process.weights), None)
     if process is None:
         return None
-    last_read = max((record["load"] or 0 for _, record in token_records(process, ("weights",))), default=0)
+    last_read = max(reading.load or 0 for reading in process.weights)
     return process if last_read >= max((load.number for load in process.loads), default=0) else None
 
 
 def _sent(process: Process) -> Iterator[Elements]:
     """Yield the elements of the tensors that were sent before each reading, by name."""
-    for _, record in token_records(process, ("weights",)):
-        sent = elements_of(process.tensors, record["sent"], record["values_sent"]) or {}
+    for reading in process.weights:
+        sent = elements_of(process.tensors, reading.sent, reading.values_sent) or {}
         yield {name: elements for name, elements in sent.items() if not math.isnan(array("f", elements)[0])}

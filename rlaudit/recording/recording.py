@@ -1,17 +1,24 @@
-"""A recording as it was written: a folder of files of JSON lines, one for each process of a training, or one of them.
+"""A recording: a folder of files of JSON lines, one for each process of a training, or one of them.
 
-Tokens are not held: `token_records` streams those of a process. Which weights a token was sampled from stands in
-`weight_updates.py`. Standard library only: `inspect` reads recordings, too.
+Each file is read once, into columns (`recorded_process.py`). Four questions are asked of these: which engines there
+were and how their requests were sampled (`engines`), from which weights (`served`), what was read of the weights
+(`RecordedEngine.weight_readings`), and which sequences can be compared (`tokens/recorded`).
+Standard library only: `inspect` reads recordings, too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from rlaudit.errors import NotFinished
 from rlaudit.files.remote_log import is_remote
+from rlaudit.recording.column import Columns
+from rlaudit.recording.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.recording.recorded_lines import Damage, first_line, is_first_line
 from rlaudit.recording.recorded_process import Process, read_process
 from rlaudit.recording.shipped.rlaudit_recorder import PARTS
+from rlaudit.recording.weight_updates import ServedEngine, served_engines
 
 ENDING = "*.jsonl"
 REDACTED = (
@@ -20,7 +27,7 @@ REDACTED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """The processes of a training, in the order in which they began."""
 
@@ -32,6 +39,16 @@ class Recording:
     missing: tuple[str, ...]
     # The sentences on lines and files that cannot be used, each with the number of these.
     damaged: tuple[tuple[str, int], ...]
+
+    @cached_property
+    def served(self) -> tuple[ServedEngine, ...]:
+        """The engines that had requests, with the updates of their weights."""
+        return served_engines(self.processes)
+
+    @cached_property
+    def engines(self) -> tuple[RecordedEngine, ...]:
+        """The engines in the order in which they were built; those that were built alike are one."""
+        return recorded_engines(self.processes, self.served)
 
 
 def is_recording(path: Path) -> bool:
@@ -46,14 +63,21 @@ def is_recording(path: Path) -> bool:
 
 
 def open_recording(path: Path) -> Recording:
-    """Read a recording, except its tokens.
+    """Read a recording, once for all who ask while its files stay as they are.
 
     Raises NotFinished for what is no recording, or one of another version, or has no process that can be read.
     """
-    damage = Damage(str(path))
+    files = _files(path)
+    return _opened(path, tuple(files), tuple(map(_version, files)))
+
+
+# One, and what it is held against.
+@lru_cache(maxsize=2)
+def _opened(path: Path, files: Sequence[Path], versions: Sequence[tuple[int, int]]) -> Recording:
+    damage, columns = Damage(str(path)), Columns()
     processes: list[Process] = []
-    for file in _files(path):
-        process = read_process(file, damage)
+    for file in files:
+        process = read_process(file, columns, damage)
         if process is not None:
             processes.append(process)
     if not processes:
@@ -83,6 +107,14 @@ def _files(path: Path) -> list[Path]:
         return sorted(path.glob(ENDING)) if path.is_dir() else [path]
     except OSError as error:
         raise NotFinished(f"{path} cannot be read: {error}", "may you read it?") from error
+
+
+def _version(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
 
 
 def _begins_recording(file: Path) -> bool:

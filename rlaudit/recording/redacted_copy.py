@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from rlaudit.recording.encoded_numbers import encoded
+from rlaudit.recording.kept_lines import TrainerCall
 from rlaudit.recording.recorded_lines import Damage, recorded_lines
 from rlaudit.recording.recording import Recording
 from rlaudit.recording.redaction import Record, Redaction
@@ -16,21 +18,20 @@ _UNUSABLE = "{\n"
 
 
 def write_redacted_copy(
-    recording: Recording, into: Path, rules: Redaction, rows: Callable[[Record], Record] | None = None
+    recording: Recording, into: Path, rules: Redaction, rows: Callable[[TrainerCall], Record] | None = None
 ) -> None:
     """Write the copy into an empty folder, its processes numbered in their order. Raises OSError.
 
-    rows: returns the stretches, ids and logprobs that a `trainer` record has in the copy; without it none are kept.
+    rows: returns the stretches, ids and logprobs that a call of the trainer has in the copy; without it none are kept.
     """
-
-    def redacted(record: Record) -> Record:
-        kept = rules.redacted(record)
-        return {**kept, **rows(record)} if rows is not None and record["kind"] == "trainer" else kept
-
     for number, process in enumerate(recording.processes, 1):
         damage = Damage(process.file.name)
+        calls = {call.line: call for call in process.trainer}
         with (into / f"process-{number}.jsonl").open("x", encoding="utf-8") as file:
-            file.writelines(json.dumps(redacted(record)) + "\n" for _, record in recorded_lines(process.file, damage))
+            lines = recorded_lines(process.file, damage)
+            for line, record in lines:
+                of_trainer = rows(calls[line]) if rows is not None and line in calls else {}
+                file.write(json.dumps({**rules.redacted(record), **of_trainer}, default=encoded) + "\n")
             # What could not be used may hold anything: here it is as many lines that cannot be used.
             file.write(_UNUSABLE * sum(count for _, count in damage.counted()))
     of_processes = {sentence for process in recording.processes for sentence, _ in process.damaged}

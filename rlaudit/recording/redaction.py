@@ -20,7 +20,6 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rlaudit.recording.encoded_numbers import NotNumbers, encoded, whole_numbers
 from rlaudit.recording.public_words import public_words
 
 Record = dict[str, Any]
@@ -50,8 +49,6 @@ _NUMBERED = re.compile(r"\d{1,9}(?:_\d{1,9})?(?:_parallel_sample_\d{1,6})?(?:-[0
 # A name of a layer; a worker's method may be given anything as one.
 _TENSOR = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){0,30}")
 _ERROR = re.compile(r"([A-Za-z_]\w{0,80}):?(?: |$)")
-# What stands for numbers that cannot be read: they cannot be read in the copy either.
-_DAMAGED = "===="
 # Lists of numbers that are no token ids.
 _SIZES = frozenset({"cudagraph_capture_sizes", "cuda_graph_sizes", "compile_sizes", "compile_ranges_split_points"})
 _ARGUMENTS = frozenset(
@@ -126,13 +123,10 @@ class Redaction:
     def _kept(self, value: Any) -> Any:
         return value
 
-    def _ids(self, value: str) -> str:
-        try:
-            return encoded(self.beginnings(whole_numbers(value))) if self.tokens else ""
-        except NotNumbers:
-            return _DAMAGED
+    def _ids(self, value: "array[int]") -> "array[int] | str":
+        return self.beginnings(value) if self.tokens else ""
 
-    def _logprobs(self, value: str) -> str:
+    def _logprobs(self, value: "array[float]") -> "array[float] | str":
         return value if self.tokens else ""
 
     def _left_out(self, value: object) -> str:

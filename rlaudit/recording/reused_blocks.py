@@ -16,18 +16,17 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from itertools import accumulate
 
-from rlaudit.recording.encoded_numbers import NotNumbers, whole_numbers
-from rlaudit.recording.recorded_process import token_records
-from rlaudit.recording.weight_updates import CLEARING, PAUSING, RESUMING, ServedWeights, emptied
+from rlaudit.recording.column import Column
+from rlaudit.recording.kept_lines import TEXT, KeptSequence
+from rlaudit.recording.recorded_process import Process
+from rlaudit.recording.weight_updates import CLEARING, PAUSING, RESUMING, ServedEngine, emptied
 
 # Blocks have 16 tokens or more (vLLM's default; 128 on a CPU): smaller ones are no blocks of a cache.
 LEAST_BLOCK = 8
 # Of prompts: some 200 MB.
 MOST_BLOCKS = 1 << 20
-_TEXT = "text"
 # Tokens: a damaged line may hold any number.
 _MOST_OF_A_STEP = 1 << 31
 
@@ -45,62 +44,59 @@ class Reused:
 
 
 @dataclass(frozen=True)
-class _KeptSequence:
-    """A kept sequence whose first token is known. blocks: of its prompt; None if they cannot be known."""
+class _Taken:
+    """A kept sequence whose first token and whose cached tokens are known."""
 
-    key: tuple[Path, int]
+    sequence: KeptSequence
+    # When its first token came.
     first: float
     cached: int
-    prompt: str
-    lora: str | None
-    is_known: bool
+    # The ids of its prompt, if they name its blocks; None for one with images or a salt.
+    prompt_ids: Column | None
 
 
-def reused_blocks(fronts: Sequence[ServedWeights]) -> Mapping[tuple[Path, int], Reused]:
-    """Return what each kept sequence of one engine took from the cache, by its file and line.
+def reused_blocks(served: ServedEngine) -> Mapping[KeptSequence, Reused]:
+    """Return what each kept sequence of an engine took from the cache.
 
-    fronts: all front ends of the engine. Nothing for an engine whose weights were never updated. Sequences whose
-    release does not say what was cached are left out.
+    Nothing for an engine whose weights were never updated. Sequences whose release does not say what was cached are
+    left out.
     """
-    prompts: dict[str, bytes] = {}
-    sequences: list[_KeptSequence] = []
-    whole_until = math.inf
-    for served in fronts if fronts and fronts[0].updates else ():
-        kept = _KeptTokens(len(served.steps.tokens))
-        sequences += _kept_sequences(served, prompts, kept)
-        whole_until = min(whole_until, kept.whole_until(served))
-    block = math.gcd(*(sequence.cached for sequence in sequences if sequence.is_known))
-    if block < LEAST_BLOCK or _has_several_cores(fronts[0]):
-        return {sequence.key: Reused(sequence.cached, None if sequence.cached else 0) for sequence in sequences}
-    return dict(_followed(fronts[0], sequences, _Blocks(prompts, block), whole_until))
+    if not served.updates:
+        return {}
+    sequences = [taken for front in served.fronts for taken in _taken(front)]
+    block = math.gcd(*(taken.cached for taken in sequences if taken.prompt_ids is not None))
+    if block < LEAST_BLOCK or _has_several_cores(served):
+        return {taken.sequence: Reused(taken.cached, None if taken.cached else 0) for taken in sequences}
+    whole_until = min(map(_whole_until, served.fronts))
+    return dict(_followed(served, sequences, _Blocks(block), whole_until))
 
 
 def _followed(
-    served: ServedWeights, sequences: Sequence[_KeptSequence], blocks: "_Blocks", whole_until: float
-) -> Iterator[tuple[tuple[Path, int], Reused]]:
+    served: ServedEngine, sequences: Sequence[_Taken], blocks: "_Blocks", whole_until: float
+) -> Iterator[tuple[KeptSequence, Reused]]:
     """Yield what each sequence took, following the cache from one to the next."""
     resets = _resets(served)
     moments = [reset.at for reset in resets]
     computed: dict[int, int] = {}  # a block, and the version of the weights that computed it
     done = 0
     # Of one step, those that were served less computed what the others were served.
-    for sequence in sorted(sequences, key=lambda sequence: (sequence.first, sequence.cached)):
-        past = bisect_right(moments, sequence.first)
+    for taken in sorted(sequences, key=lambda taken: (taken.first, taken.cached)):
+        past = bisect_right(moments, taken.first)
         if past > done or len(computed) > MOST_BLOCKS:
             computed.clear()
             done = past
-        version = served.version_at(sequence.first)
+        version = served.version_at(taken.first)
         oldest = served.version_at(resets[done - 1].until) if done else 0
-        names = blocks.of(sequence.prompt, sequence.lora) if sequence.is_known else ()
-        count = sequence.cached // blocks.size
-        if sequence.first >= whole_until or not sequence.is_known:
-            yield sequence.key, Reused(sequence.cached, None if sequence.cached and oldest < version else 0)
+        names = blocks.of(taken)
+        count = taken.cached // blocks.size
+        if taken.first >= whole_until or taken.prompt_ids is None:
+            yield taken.sequence, Reused(taken.cached, None if taken.cached and oldest < version else 0)
             continue
         versions = [computed.get(name) for name in names[:count]]
         old = [computed_by for computed_by in versions if computed_by is not None and computed_by < version]
         unknown = oldest < version and (None in versions or len(versions) < count)
         outlived = version - min(old, default=version)
-        yield sequence.key, Reused(sequence.cached, None if unknown and not old else len(old) * blocks.size, outlived)
+        yield taken.sequence, Reused(taken.cached, None if unknown and not old else len(old) * blocks.size, outlived)
         computed.update(dict.fromkeys(names[count:], version))
         for name in names[:count]:
             computed.setdefault(name, version)
@@ -109,17 +105,19 @@ def _followed(
 class _Blocks:
     """The blocks of prompts, by names that are equal for equal tokens after equal tokens."""
 
-    def __init__(self, prompts: Mapping[str, bytes], size: int) -> None:
-        self.prompts, self.size = prompts, size
+    def __init__(self, size: int) -> None:
+        self.size = size
         self._names: dict[tuple[str, str | None], tuple[int, ...]] = {}
 
-    def of(self, prompt: str, lora: str | None) -> tuple[int, ...]:
-        """Return the names of a prompt's whole blocks, in order."""
-        key = (prompt, lora)
+    def of(self, taken: _Taken) -> tuple[int, ...]:
+        """Return the names of the whole blocks of a prompt, in order."""
+        key = (taken.sequence.prompt, taken.sequence.lora)
+        if taken.prompt_ids is None:
+            return ()
         if key not in self._names:
             if len(self._names) > MOST_BLOCKS // 16:
                 self._names.clear()
-            self._names[key] = tuple(self._names_of(self.prompts.get(prompt, b""), lora))
+            self._names[key] = tuple(self._names_of(taken.prompt_ids.read().tobytes(), taken.sequence.lora))
         return self._names[key]
 
     def _names_of(self, ids: bytes, lora: str | None) -> Iterator[int]:
@@ -130,52 +128,27 @@ class _Blocks:
             yield int.from_bytes(running.digest(), "little")
 
 
-def _kept_sequences(served: ServedWeights, prompts: dict[str, bytes], kept: "_KeptTokens") -> Iterator[_KeptSequence]:
-    """Yield the sequences of a front end, and note their prompts and tokens."""
-    requests: dict[str, dict[str, Any]] = {}
-    stamps = served.steps.stamps
-    for line, record in token_records(served.front, ("prompt", "request", "sequence")):
-        if record["kind"] == "prompt":
-            try:
-                prompts[record["prompt"]] = whole_numbers(record["ids"]).tobytes()
-            except NotNumbers:  # named by the readers of tokens
-                continue
-        elif record["kind"] == "request":
-            requests[record["request"]] = record
-        else:
-            request = requests.pop(record["request"], None)
-            kept.add(record["steps"])
-            first = record["steps"][0][0] if record["steps"] else len(stamps)
-            stamp = stamps[first] if first < len(stamps) else math.nan
-            if record["cached"] is None or not math.isfinite(stamp):
-                continue
-            is_known = request is not None and request["parts"] == _TEXT and request["salted"] is False
-            lora = None if request is None else request["lora"]
-            is_known = is_known and record["prompt"] in prompts
-            yield _KeptSequence((served.front.file, line), stamp, record["cached"], record["prompt"], lora, is_known)
+def _taken(front: Process) -> Iterator[_Taken]:
+    """Yield the sequences of a front end whose release says what was cached."""
+    for sequence in front.sequences:
+        asked, first = sequence.asked, front.steps.stamp_of(sequence.first_step)
+        if sequence.cached is not None and math.isfinite(first):
+            is_known = asked is not None and asked.parts == TEXT and asked.salted is False
+            yield _Taken(sequence, first, sequence.cached, sequence.prompt_ids if is_known else None)
 
 
-class _KeptTokens:
-    """How many tokens of kept sequences each step of a front end brought, as differences from one step to the next."""
-
-    def __init__(self, steps: int) -> None:
-        self.changes = array("q", bytes(8 * (steps + 1)))
-
-    def add(self, steps: Sequence[Sequence[int]]) -> None:
-        """Add the tokens of a sequence: [first step, steps, tokens of each]."""
-        for first, count, each in steps:
-            if first + count < len(self.changes) and each < _MOST_OF_A_STEP:
-                self.changes[first] += each
-                self.changes[first + count] -= each
-
-    def whole_until(self, served: ServedWeights) -> float:
-        """Return when the first step ended that brought a token which was not kept; infinity for none."""
-        kept = 0
-        for tokens, change, stamp in zip(served.steps.tokens, self.changes, served.steps.stamps, strict=False):
-            kept += change
-            if tokens != kept and math.isfinite(stamp):
-                return stamp
-        return math.inf
+def _whole_until(front: Process) -> float:
+    """Return when the first step ended that brought a token which was not kept; infinity for none."""
+    # Tokens of kept sequences, as differences from one step to the next.
+    changes = array("q", bytes(8 * (len(front.steps.tokens) + 1)))
+    for first, count, each in (row for sequence in front.sequences for row in sequence.steps):
+        if first + count < len(changes) and each < _MOST_OF_A_STEP:
+            changes[first] += each
+            changes[first + count] -= each
+    for tokens, kept, stamp in zip(front.steps.tokens, accumulate(changes), front.steps.stamps, strict=False):
+        if tokens != kept and math.isfinite(stamp):
+            return stamp
+    return math.inf
 
 
 @dataclass(frozen=True)
@@ -187,7 +160,7 @@ class _Reset:
     until: float
 
 
-def _resets(served: ServedWeights) -> list[_Reset]:
+def _resets(served: ServedEngine) -> list[_Reset]:
     """Return when the cache was emptied, in order."""
     resets: list[_Reset] = []
     is_paused, waiting = False, 0
@@ -204,7 +177,7 @@ def _resets(served: ServedWeights) -> list[_Reset]:
     return resets
 
 
-def _has_several_cores(served: ServedWeights) -> bool:
+def _has_several_cores(served: ServedEngine) -> bool:
     configs = [(engine.effective or {}).get("parallel_config") for engine in served.engine.builder.engines]
     return any(isinstance(config, Mapping) and config.get("data_parallel_size", 1) != 1 for config in configs)
 

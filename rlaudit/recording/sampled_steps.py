@@ -3,27 +3,62 @@
 import math
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from rlaudit.recording.encoded_numbers import NotNumbers, stamps, whole_numbers
 from rlaudit.recording.recorded_lines import Damage
 
 # Steps whose lines are lost may be skipped; a number farther on than these is a wrong one.
 MOST_LOST = 1 << 20
+ANY = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampledSteps:
     """Steps by their numbers."""
 
-    # Monotonic clock of the engine core, NaN for a step that is in no line.
-    stamps: "array[float]"
-    # How many tokens each sampled.
-    tokens: "array[int]"
+    # The monotonic clock of the engine core, NaN for a step that is in no line.
+    stamps: "array[float]" = field(default_factory=lambda: array("d"))
+    # Sampled.
+    tokens: "array[int]" = field(default_factory=lambda: array("i"))
+    # Of several engines of the process, the one that each step is of; ANY if it may be of each.
+    engines: "array[int]" = field(default_factory=lambda: array("i"))
+
+    def add(self, record: Mapping[str, Any], began: float, line: int, damage: Damage) -> None:
+        """Add a record of `steps`. One that does not fit is left out and named.
+
+        began: when the process did. A step that ended before, or after its line was written, was stamped on another
+        host.
+        """
+        clocks, tokens = record["stamps"], record["tokens"]
+        engines = array("i", [ANY]) * len(tokens) if record["engines"] is None else record["engines"]
+        written = math.inf if record["at"] is None else record["at"]
+        if any(math.isfinite(stamp) and not began <= stamp <= written for stamp in clocks):
+            damage.add("stamps of an engine core on another host: the weights that these steps had are unknown", line)
+            clocks = array("d", [math.nan]) * len(clocks)
+        lost = record["first"] - len(self.stamps)
+        if not len(clocks) == len(tokens) == len(engines) or not 0 <= lost <= MOST_LOST:
+            damage.add("steps that do not follow those before them are left out", line)
+            return
+        if lost:
+            damage.add("steps before these are in no line that can be read: when their tokens came is unknown", line)
+        self.stamps.extend(array("d", [math.nan]) * lost + clocks)
+        self.tokens.extend(array("i", [0]) * lost + tokens)
+        self.engines.extend(array("i", [ANY]) * lost + engines)
+
+    def of_engine(self, number: int) -> "SampledSteps":
+        """Return the steps of one engine; those of others have no tokens and no stamp."""
+        own = [engine in (ANY, number) for engine in self.engines]
+        stamps = (stamp if is_own else math.nan for stamp, is_own in zip(self.stamps, own, strict=True))
+        tokens = (count if is_own else 0 for count, is_own in zip(self.tokens, own, strict=True))
+        return SampledSteps(array("d", stamps), array("i", tokens), self.engines)
+
+    def stamp_of(self, number: int | None) -> float:
+        """Return when a step ended; NaN if that is unknown."""
+        return self.stamps[number] if number is not None and number < len(self.stamps) else math.nan
 
     def first_after(self, clock: float) -> float | None:
         """Return when the first step with tokens after a moment ended; None for none."""
@@ -54,45 +89,8 @@ def together(several: Sequence[SampledSteps]) -> SampledSteps:
     """Return the steps of several front ends of one engine as one, without their numbers."""
     if len(several) == 1:
         return several[0]
-    every = SampledSteps(array("d"), array("i"))
+    every = SampledSteps()
     for steps in several:
         every.stamps.extend(steps.stamps)
         every.tokens.extend(steps.tokens)
     return every
-
-
-def sampled_steps(
-    records: Iterable[tuple[int, dict[str, Any]]], began: float, damage: Damage, only: int | None = None
-) -> SampledSteps:
-    """Return the steps of one process from its `steps` records. A record that does not fit is left out and named.
-
-    began: when the process did. A step that ended before, or after its line was written, was stamped on another host.
-    only: the engine, of several that the process built, whose steps count; the others' have no tokens and no stamp.
-    """
-    steps = SampledSteps(array("d"), array("i"))
-    for line, record in records:
-        try:
-            clocks, tokens = stamps(record["stamps"]), whole_numbers(record["tokens"])
-            engines = None if record["engines"] is None else whole_numbers(record["engines"])
-        except NotNumbers as error:
-            damage.add(f"steps whose numbers are {error} are left out", line)
-            continue
-        written = math.inf if record["at"] is None else record["at"]
-        if any(math.isfinite(stamp) and not began <= stamp <= written for stamp in clocks):
-            damage.add("stamps of an engine core on another host: the weights that these steps had are unknown", line)
-            clocks = array("d", [math.nan] * len(clocks))
-        lost = record["first"] - len(steps.stamps)
-        lengths = {len(clocks), len(tokens), len(tokens if engines is None else engines)}
-        if len(lengths) != 1 or not 0 <= lost <= MOST_LOST:
-            damage.add("steps that do not follow those before them are left out", line)
-            continue
-        if lost:
-            damage.add("steps before these are in no line that can be read: when their tokens came is unknown", line)
-            steps.stamps.extend([math.nan] * lost)
-            steps.tokens.extend([0] * lost)
-        for place, engine in enumerate(engines if only is not None and engines is not None else ()):
-            if engine != only:
-                clocks[place], tokens[place] = math.nan, 0
-        steps.stamps.extend(clocks)
-        steps.tokens.extend(tokens)
-    return steps

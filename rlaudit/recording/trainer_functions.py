@@ -26,7 +26,7 @@ def known_functions() -> str:
 
 def unread_trainers(recording: Recording) -> Iterator[str]:
     """Yield a sentence for each framework that was imported in a recording without a row of any trainer's."""
-    if any(process.records.get("trainer") for process in recording.processes):
+    if any(process.trainer for process in recording.processes):
         return
     hooked = dict.fromkeys(target for process in recording.processes for target in process.hooked)
     for framework in dict.fromkeys(name for module, name in MODULES.items() if module in hooked):

@@ -12,10 +12,10 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
 
-from rlaudit.recording.encoded_numbers import NotNumbers, float32s
-from rlaudit.recording.recorded_process import Process, TensorSet, token_records
+from rlaudit.recording.column import Column
+from rlaudit.recording.kept_lines import WeightsRead
+from rlaudit.recording.recorded_process import Process, TensorSet
 from rlaudit.recording.weight_updates import MOVING
 
 # What may bring weights past `load_weights`. Waking up is none: sleep keeps them, or discards them until an update.
@@ -146,26 +146,26 @@ class WeightReadings:
 
 
 def weight_readings(process: Process, processes: Sequence[Process], is_tied: bool) -> WeightReadings | None:
-    """Return what was read in a process; None if nothing was. It reads the process's file.
+    """Return what was read in a process; None if nothing was.
 
     processes: all of the engine, whose calls announce changes. is_tied: whether the model's head is its embedding.
     """
-    if not process.records.get("weights"):
+    if not process.weights:
         return None
     same_clock = [other for other in processes if other.clock == process.clock]
     announced, woken = _ends_of(same_clock, _ANNOUNCING), _ends_of(same_clock, _WAKING)
     compared, last = _Compared(), None
     readings = compared.readings
     model: Elements = {}  # as it was read last
-    for _, record in token_records(process, ("weights",)):
-        held = elements_of(process.tensors, record["tensors"], record["values"])
+    for reading in process.weights:
+        held = elements_of(process.tensors, reading.tensors, reading.values)
         if held is None:
             continue
         readings.readings += 1
-        if record["sent"] is not None:
-            compared.add(process.tensors, record, model)
-        elif last is not None and record["load"] == last["load"]:
-            begin, end = last["at"], record["at"]
+        if reading.sent is not None:
+            compared.add(process.tensors, reading, model)
+        elif last is not None and reading.load == last.load:
+            begin, end = last.at, reading.at
             # Scales an engine takes from what it meets; no other tensor does it change by itself.
             moved = [name for name in held if "scale" not in name and model.get(name) not in (None, held[name])]
             if moved and not _any_between(announced, begin, end):
@@ -174,7 +174,7 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
                 else:
                     readings.unannounced.append(moved[0])
         readings.untied += is_tied and _is_untied(held)
-        model, last = held, record
+        model, last = held, reading
     compared.close()
     sets = {load.tensors for load in process.loads if load.tensors is not None}
     brought = {name for number in sets & process.tensors.keys() for name in process.tensors[number].names}
@@ -205,16 +205,16 @@ class _Compared:
     # Of each update, the tensors that did not move, and whether any other tensor did or held what was sent.
     stayed: list[tuple[list[str], bool]] = field(default_factory=list)
 
-    def add(self, sets: Mapping[int, TensorSet], record: dict[str, Any], model: Elements) -> None:
+    def add(self, sets: Mapping[int, TensorSet], reading: WeightsRead, model: Elements) -> None:
         """Add what was read after an update. model: what was read before it."""
         # What is not written is as the one before it.
-        rounded_text = record["values_rounded"] or record["values_sent"]
-        texts = (record["values_sent"], rounded_text, record["values_held"] or rounded_text)
-        sent, rounded, held = (elements_of(sets, record["sent"], text) for text in texts)
+        as_rounded = reading.values_rounded or reading.values_sent
+        columns = (reading.values_sent, as_rounded, reading.values_held or as_rounded)
+        sent, rounded, held = (elements_of(sets, reading.sent, values) for values in columns)
         if sent is None or rounded is None or held is None:
             return
         readings, stayed, arrived = self.readings, [], False
-        same = _shapes(sets, record["sent"]).items() & _shapes(sets, record["tensors"]).items()
+        same = _shapes(sets, reading.sent).items() & _shapes(sets, reading.tensors).items()
         of_one_shape = {name for name, _ in same}
         changed = rounded_away = elements = 0
         distances: list[float] = []
@@ -245,7 +245,7 @@ class _Compared:
             self.past[name] = sent[name], rounded[name], now
         self.stayed.append((stayed, arrived))
         apart = math.sqrt(sum(distance * distance for distance in distances) / len(distances)) if distances else None
-        readings.updates.append(ReadUpdate(record["at"], changed, rounded_away, elements, apart))
+        readings.updates.append(ReadUpdate(reading.at, changed, rounded_away, elements, apart))
 
     def close(self) -> None:
         """Count the tensors that stayed: only known ones, as loaders may transform the others; all if none is known."""
@@ -275,19 +275,16 @@ def _changes(now: tuple[bytes, bytes], before: tuple[bytes, bytes]) -> tuple[int
     return len(moved), sum(rounded[place] == kept[place] for place in moved)
 
 
-def _shapes(sets: Mapping[int, TensorSet], number: int) -> dict[str, tuple[int, ...]]:
-    tensors = sets.get(number)
+def _shapes(sets: Mapping[int, TensorSet], number: int | None) -> dict[str, tuple[int, ...]]:
+    tensors = None if number is None else sets.get(number)
     return {} if tensors is None else dict(zip(tensors.names, tensors.shapes, strict=False))
 
 
-def elements_of(sets: Mapping[int, TensorSet], number: int | None, values: str | None) -> Elements | None:
-    """Return the elements of each tensor of a set, as many of each; None if they cannot be read."""
+def elements_of(sets: Mapping[int, TensorSet], number: int | None, values: Column | None) -> Elements | None:
+    """Return the elements of each tensor of a set, as many of each; None if they do not fit."""
     tensors = None if number is None else sets.get(number)
     names = () if tensors is None else tensors.names
-    try:
-        data = float32s(values or "").tobytes()
-    except NotNumbers:
-        return None
+    data = b"" if values is None else values.read().tobytes()
     size = len(data) // max(1, len(names))
     if not size or size % _FLOAT or size * len(names) != len(data):
         return None

@@ -17,10 +17,8 @@ from operator import attrgetter
 from typing import TypeVar
 
 from rlaudit.recording.engine_processes import EngineProcesses, engines_of
-from rlaudit.recording.recorded_lines import Damage
-from rlaudit.recording.recorded_process import Call, Load, Process, token_records
-from rlaudit.recording.recording import Recording
-from rlaudit.recording.sampled_steps import SampledSteps, sampled_steps, together
+from rlaudit.recording.recorded_process import Call, Load, Process
+from rlaudit.recording.sampled_steps import SampledSteps, together
 
 # Methods of workers that bring weights, also if no `load_weights` is seen below them (CUDA IPC, a transfer engine).
 MOVING = frozenset(("reload_weights", "start_weight_update", "update_weights", "finish_weight_update"))
@@ -35,30 +33,26 @@ Begun = TypeVar("Begun", Call, Load)
 
 @dataclass(frozen=True)
 class Update:
-    """One update."""
+    """One update. begin, end: monotonic clock; end is None for one that was not seen to end.
 
-    number: int
-    # begin, end: monotonic clock; end is None for one that was not seen to end.
+    names: tensors that were loaded, without repeats. how: what brought them, in order.
+    pause: the mode that generation was paused with, "" if the call named none, None without a pause.
+    clear_cache: the pause's argument; None if it had none. reset: whether the prefix cache was reset after the update
+    began and before the next token; False also if the engine refused, None if it may have (`emptied`).
+    order: the calls from the pause, or the first load, to the next token. in_flight: requests that the engine held.
+    tokens: sampled while it went on. error: of a load or a call that failed.
+    """
+
     begin: float
     end: float | None
-    # Tensors that were loaded, without repeats.
     names: tuple[str, ...]
-    # What brought them, in order.
     how: tuple[str, ...]
-    # The mode that generation was paused with, "" if the call named none, None without a pause.
     pause: str | None
-    # The pause's argument; None if it had none.
     clear_cache: bool | None
-    # Whether the prefix cache was reset after the update began and before the next token; False also if the engine
-    # refused, None if it may have (`emptied`).
     reset: bool | None
-    # The calls from the pause, or the first load, to the next token.
     order: tuple[str, ...]
-    # Requests that the engine held.
     in_flight: int | None
-    # Sampled while it went on.
     tokens: int
-    # Of a load or a call that failed.
     error: str | None
 
     @property
@@ -67,20 +61,25 @@ class Update:
         return len(self.names)
 
 
-@dataclass(frozen=True)
-class ServedWeights:
-    """One front end with the engine whose weights it samples from."""
+@dataclass(frozen=True, eq=False)
+class ServedEngine:
+    """An engine that had requests, with the updates of its weights."""
 
-    front: Process
-    # Of the engine among those of the recording.
-    number: int
     engine: EngineProcesses
-    # Of this front end.
-    steps: SampledSteps
-    # Of the engine, with the tokens that all its front ends were given meanwhile.
+    # Each with the tokens that all its front ends were given meanwhile.
     updates: tuple[Update, ...]
     # What is not known, in sentences.
     missing: tuple[str, ...]
+
+    @property
+    def fronts(self) -> tuple[Process, ...]:
+        """The front ends that give it requests."""
+        return self.engine.fronts
+
+    @cached_property
+    def steps(self) -> SampledSteps:
+        """The steps of all its front ends."""
+        return together([front.steps for front in self.fronts])
 
     def version_at(self, clock: float) -> int:
         """Return how many updates had ended at a moment."""
@@ -90,11 +89,6 @@ class ServedWeights:
         """Return when the next update begins after a moment; infinity for none."""
         place = bisect_right(self._begins, clock)
         return self._begins[place] if place < len(self._begins) else math.inf
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """The processes of its engine."""
-        return self.engine.processes
 
     @cached_property
     def first_sampled(self) -> int:
@@ -111,46 +105,31 @@ class ServedWeights:
         return [math.inf if update.end is None else update.end for update in self.updates]
 
 
-def served_weights(recording: Recording) -> tuple[ServedWeights, ...]:
-    """Return the front ends of a recording, each with the updates of its weights."""
-    loading = [process for process in recording.processes if process.loads]
+def served_engines(processes: Sequence[Process]) -> tuple[ServedEngine, ...]:
+    """Return the engines of a recording that had requests."""
     served = []
-    for number, engine in enumerate(engines_of(recording)):
-        damages = [Damage(front.file.name) for front in engine.fronts]
-        steps = [_steps(front, damage) for front, damage in zip(engine.fronts, damages, strict=True)]
-        others = sum(process.clock != engine.builder.clock for process in loading)
-        for damage in damages if others else ():
-            damage.add(
-                f"{others} processes of other hosts loaded weights: their clocks are others, and the versions of the "
-                "weights are those of this host alone"
+    for engine in engines_of(processes):
+        missing = [*engine.missing, *(sentence for front in engine.fronts for sentence in front.steps_missing)]
+        others = sum(process.clock != engine.builder.clock for process in processes if process.loads)
+        if others:
+            missing.append(
+                f"{engine.fronts[0].file.name}: {others} processes of other hosts loaded weights: their clocks are "
+                "others, and the versions of the weights are those of this host alone"
             )
         # A reset is in time if it comes before the next token, whichever front end that is for.
-        updates = tuple(_updates(engine, together(steps)))
-        for front, front_steps, damage in zip(engine.fronts, steps, damages, strict=True):
-            missing = (*engine.missing, *damage.sentences())
-            served.append(ServedWeights(front, number, engine, front_steps, updates, missing))
+        updates = tuple(_updates(engine, together([front.steps for front in engine.fronts])))
+        served.append(ServedEngine(engine, updates, tuple(missing)))
     return tuple(served)
-
-
-def _steps(front: Process, damage: Damage) -> SampledSteps:
-    steps = sampled_steps(token_records(front, ("steps",)), front.at, damage, front.only)
-    counted = 0 if front.totals is None or front.only is not None else front.totals.tokens or 0
-    lost = counted - sum(steps.tokens)
-    if lost > 0:
-        damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
-    return steps
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """Weights that moved in one process without a break."""
+    """Weights that moved in one process without a break. names: of tensors, in order. how: what brought them."""
 
     process: Process
     begin: float
     end: float
-    # Of tensors, in order.
     names: tuple[str, ...]
-    # What brought them.
     how: tuple[str, ...]
     in_flight: int | None
     error: str | None
@@ -158,13 +137,14 @@ class _Moved:
 
 @dataclass(frozen=True)
 class _Timeline:
-    """The calls of processes with one clock, in order."""
+    """The calls of processes with one clock, in order; loads: all of theirs, with the names of their tensors.
+
+    paused: for each call the pause that nothing had resumed before it.
+    """
 
     calls: tuple[Call, ...]
     begins: tuple[float, ...]
-    # All loads of theirs, with the names of their tensors.
     loads: tuple[tuple[float, tuple[str, ...]], ...]
-    # For each call the pause that nothing had resumed before it.
     paused: tuple[Call | None, ...]
     steps: SampledSteps
 
@@ -211,9 +191,8 @@ def _updates(engine: EngineProcesses, steps: SampledSteps) -> Iterator[Update]:
             groups[-1].append(move)
         else:
             groups.append([move])
-    for number, parts in enumerate(groups, 1):
-        after = groups[number][0].begin if number < len(groups) else math.inf
-        yield _update(number, parts, timeline, after)
+    for parts, following in zip_longest(groups, groups[1:]):
+        yield _update(parts, timeline, math.inf if following is None else following[0].begin)
 
 
 def _belongs(move: _Moved, parts: Sequence[_Moved], steps: SampledSteps) -> bool:
@@ -305,7 +284,7 @@ def _of_calls(process: Process, timeline: _Timeline) -> Iterator[_Moved]:
             yield _Moved(process, call.begin, end, names, (name,), call.in_flight, call.error)
 
 
-def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: float) -> Update:
+def _update(parts: Sequence[_Moved], timeline: _Timeline, after: float) -> Update:
     begin, end = min(part.begin for part in parts), max(part.end for part in parts)
     steps = timeline.steps
     pause = timeline.pause_at(begin)
@@ -322,7 +301,6 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
     mode = None if pause is None else pause.arguments.get("mode")
     in_flight = [part.in_flight for part in parts if part.in_flight is not None]
     return Update(
-        number=number,
         begin=begin,
         end=None if end == math.inf else end,
         names=names,

@@ -14,7 +14,6 @@ from rlaudit.inspection.inspect import Request, inspect
 from rlaudit.recording.recording import Recording, open_recording
 from rlaudit.recording.redacted_copy import write_redacted_copy
 from rlaudit.recording.redaction import new_redaction
-from rlaudit.recording.weight_updates import served_weights
 from rlaudit.report.of_inspection import document_of
 from rlaudit.report.parts.public_recording import Protocol, PublicRecording
 from rlaudit.severity import Threshold
@@ -53,8 +52,7 @@ def public_report(originals: Sequence[Recording], request: Request, code: int, t
 
 
 def _protocols(recording: Recording, name: str) -> Iterator[Protocol]:
-    fronts = served_weights(recording)
-    for number, front in enumerate(fronts, 1):
-        engine = ", ".join(filter(None, (name, f"engine {number}" if len(fronts) > 1 else "")))
-        for calls, times in Counter(update.order for update in front.updates).most_common():
+    for number, served in enumerate(recording.served, 1):
+        engine = ", ".join(filter(None, (name, f"engine {number}" if len(recording.served) > 1 else "")))
+        for calls, times in Counter(update.order for update in served.updates).most_common():
             yield Protocol(engine=engine, times=times, calls=calls)

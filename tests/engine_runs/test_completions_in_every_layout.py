@@ -98,7 +98,7 @@ def test_every_layout_has_the_same_logprobs(how: str, folder: Path, alone: list[
         one.mkdir()
         (one / "front.jsonl").write_text((out / "node-100-0a1b2c3d.jsonl").read_text())
         (one / file.name).write_text("".join(line for line in lines if line not in records or line is record))
-        read = {sequence.sample: sequence.trainer_logprobs_T for sequence in recorded_log(one).sequences()}
+        read = {sequence.sample: sequence.trainer_logprobs_T for sequence in recorded_log(one).logged()}
         # Nothing but what stands before them tells two equal completions apart; a mask hides it.
         lost = {"22", "23"} if layout in ("last", "masked", "completions alone") else set()
         assert read.keys() == {str(number) for number in range(24)} - lost, layout

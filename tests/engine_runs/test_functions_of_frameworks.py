@@ -147,7 +147,7 @@ def check(packages: Path, target: str, stand_ins: tuple[str, ...], folder: Path)
     by_hand = json.loads(done.stdout.splitlines()[-1])
     log = recorded_log(out)
     assert not any(process.failed or process.dropped for process in log.recording.processes)
-    read = {sequence.sample: sequence.trainer_logprobs_T for sequence in log.sequences()}
+    read = {sequence.sample: sequence.trainer_logprobs_T for sequence in log.logged()}
     assert len(read) == len(sequences())
     place = 0
     for number, (prompt, ids) in enumerate(sequences()):

@@ -18,7 +18,6 @@ from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, find_uv
 from rlaudit.files.parse_json import parse_json
 from rlaudit.recording.recording import open_recording
-from rlaudit.recording.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 
@@ -54,16 +53,13 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_actor_and_engine_core_is_recorded_and_keeps_to_its_own_updates(recording: Path) -> None:
     found = open_recording(recording)
-    kinds = [
-        (bool(one.engines), bool(one.workers), bool(one.records.get("trainer")), bool(one.failed))
-        for one in found.processes
-    ]
+    kinds = [(bool(one.engines), bool(one.workers), bool(one.trainer), bool(one.failed)) for one in found.processes]
     assert sorted(kinds) == sorted(
         [(True, False, False, False)] * REPLICAS
         + [(False, True, False, False)] * REPLICAS
         + [(False, False, True, False)]
     )
-    assert sorted(len(one.updates) for one in served_weights(found)) == [STEPS - 1, STEPS]
+    assert sorted(len(one.updates) for one in found.served) == [STEPS - 1, STEPS]
 
 
 def test_inspect_says_that_the_last_update_reached_one_replica(

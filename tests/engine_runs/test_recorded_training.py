@@ -27,7 +27,6 @@ from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
 from rlaudit.files.parse_json import parse_json
 from rlaudit.recording.recording import open_recording
-from rlaudit.recording.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 
@@ -120,7 +119,7 @@ def test_a_training_ends_as_it_does_alone_and_every_completion_has_both_logprobs
     assert training.code == 0, training.printed[-2000:] + training.said[-4000:]
     assert "1 engine, 128 requests, 128 sequences" in training.said
     (front,) = open_recording(training.recording).processes
-    assert front.totals is not None and front.totals.ended and front.records["trainer"] == 2 * STEPS
+    assert front.totals is not None and front.totals.ended and len(front.trainer) == 2 * STEPS
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -134,7 +133,7 @@ def test_trls_sampling_metrics_of_every_step_are_in_the_recording(trained: Mappi
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_the_weights_have_a_version_for_each_optimizer_step(trained: Mapping[str, Trained], name: str) -> None:
-    (served,) = served_weights(open_recording(trained[name].recording))
+    (served,) = open_recording(trained[name].recording).served
     # TRL loads the weights that are there already before it samples for the first time, and none after the last step.
     assert len(served.updates) == STEPS and served.first_sampled == 1
     assert sequences_by_version(served) == [0, *[16] * STEPS]

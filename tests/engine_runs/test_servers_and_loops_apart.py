@@ -28,10 +28,8 @@ from recorder_folder import read
 from test_recordings_hold_what_the_engine_returned import QUIET, model_in
 from tiny_updates import built
 
-from rlaudit.recording.recorded_engine import recorded_engines
 from rlaudit.recording.recording import open_recording
 from rlaudit.recording.reused_blocks import reused_blocks
-from rlaudit.recording.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 
@@ -220,14 +218,14 @@ def test_two_api_servers_are_one_engine_with_one_update(served: Served) -> None:
     assert served.code == 0
     assert "4 processes, 1 engine, 41 requests" in served.said and "did not end in order" not in served.said
     recording = open_recording(served.out)
-    (engine,) = recorded_engines(recording)
+    (engine,) = recording.engines
     assert engine.replicas == 1 and sum(kind.requests or 0 for kind in engine.sampled) == 41
     (update,) = engine.updates
     assert (update.pause, update.clear_cache, update.reset, update.error) == ("keep", False, False, None)
-    fronts = served_weights(recording)
-    assert {one.number for one in fronts} == {0} and not any(one.missing for one in fronts)
+    (engine_served,) = recording.served
+    assert len(engine_served.fronts) == 2 and not engine_served.missing
     # Every prompt begins as the first one did, which the first weights computed.
-    stale = sum(bool(one.stale) for one in reused_blocks(fronts).values())
+    stale = sum(bool(one.stale) for one in reused_blocks(engine_served).values())
     assert stale == 8 * 2 + 4
 
 
@@ -248,12 +246,12 @@ def test_a_loop_with_its_trainer_apart_is_recorded_whole(loop: Path) -> None:
     assert len(returned) == ROUNDS * PROMPTS * SAMPLES
     assert differences(returned, read(loop)) == []
     recording = open_recording(loop)
-    scored = [process for process in recording.processes if process.records.get("trainer")]
+    scored = [process for process in recording.processes if process.trainer]
     assert len(recording.processes) == 3 and len(scored) == 1 and not scored[0].engines
 
 
 def test_the_protocol_of_updates_in_flight_is_in_the_recording(loop: Path) -> None:
-    (served,) = served_weights(open_recording(loop))
+    (served,) = open_recording(loop).served
     clears = [number >= CLEARED for number in range(1, ROUNDS)]
     assert [(one.pause, one.clear_cache, one.reset) for one in served.updates] == [("keep", c, False) for c in clears]
     for update in served.updates:
@@ -264,8 +262,8 @@ def test_the_protocol_of_updates_in_flight_is_in_the_recording(loop: Path) -> No
 
 
 def test_blocks_that_outlived_an_update_are_stale_until_the_cache_is_emptied(loop: Path) -> None:
-    (served,) = served_weights(open_recording(loop))
-    found = reused_blocks([served])
+    (served,) = open_recording(loop).served
+    found = reused_blocks(served)
     assert len(found) == ROUNDS * PROMPTS * SAMPLES
     stale = [one for one in found.values() if one.stale]
     # A round begins with the weights that the update in the one before it brought: the first two have their own blocks.
@@ -277,7 +275,7 @@ def test_blocks_that_outlived_an_update_are_stale_until_the_cache_is_emptied(loo
 
 
 def test_each_token_has_the_weights_that_sampled_it(loop: Path) -> None:
-    (served,) = served_weights(open_recording(loop))
+    (served,) = open_recording(loop).served
     tokens = ROUNDS * PROMPTS * SAMPLES * LENGTH
     counts = [served.steps.tokens_between(0.0, one.begin) for one in served.updates]
     assert served.steps.tokens_between(0.0, float("inf")) == tokens

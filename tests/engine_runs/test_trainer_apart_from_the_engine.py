@@ -46,8 +46,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_trainers_rows_lie_in_a_process_that_built_no_engine(recording: Path) -> None:
     processes = open_recording(recording).processes
-    scored = [process for process in processes if process.records.get("trainer")]
-    sampled = [process for process in processes if process.records.get("sequence")]
+    scored = [process for process in processes if process.trainer]
+    sampled = [process for process in processes if process.sequences]
     assert len(scored) == len(sampled) == 1 and scored != sampled
     assert not scored[0].engines and not any(process.failed for process in processes)
 

@@ -28,7 +28,6 @@ from rlaudit.engines.inside.engine import ENGINE
 from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
 from rlaudit.files.parse_json import parse_json
 from rlaudit.recording.recording import open_recording
-from rlaudit.recording.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 
@@ -102,14 +101,14 @@ def test_server_engine_core_and_trainer_are_recorded_whole(trained: Trained) -> 
     sequences = STEPS * PROMPTS * SAMPLES
     assert f"3 processes, 1 engine, {sequences} requests, {sequences} sequences" in trained.said
     kinds = [
-        (bool(one.engines), bool(one.workers), one.records.get("trainer", 0), one.failed, one.dropped)
+        (bool(one.engines), bool(one.workers), len(one.trainer), one.failed, one.dropped)
         for one in open_recording(trained.recording).processes
     ]
     assert sorted(kinds) == [(False, False, 2 * STEPS, (), ()), (False, True, 0, (), ()), (True, False, 0, (), ())]
 
 
 def test_each_optimizer_step_is_an_update_tensor_by_tensor_and_the_cache_is_emptied(trained: Trained) -> None:
-    (served,) = served_weights(open_recording(trained.recording))
+    (served,) = open_recording(trained.recording).served
     assert [update.order for update in served.updates] == [PROTOCOL] * STEPS
     assert [(update.reset, update.in_flight, update.error) for update in served.updates] == [(True, 0, None)] * STEPS
     # TRL loads the weights that are there already before it samples for the first time, and none after the last step.

@@ -119,4 +119,4 @@ def test_what_raises_where_weights_are_read_does_not_reach_the_engine(function: 
     recording = open_recording(recorded("0.32.0", folder, function) / "trl")
     assert all("OSError" in one.error for process in recording.processes for one in process.failed)
     assert any(process.failed for process in recording.processes)
-    assert not any(process.records.get("weights") for process in recording.processes)
+    assert not any(process.weights for process in recording.processes)

@@ -4,9 +4,7 @@ from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
 from rlaudit.recording.closing import closing
-from rlaudit.recording.recorded_engine import recorded_engines
 from rlaudit.recording.recording import open_recording
-from rlaudit.recording.weight_updates import served_weights
 from rlaudit.tokens.recorded.recorded_log import recorded_log
 from rlaudit.tokens.recorded.recording_notes import not_seen
 
@@ -58,10 +56,10 @@ def test_api_servers_are_front_ends_of_the_engine_that_their_parent_built(tmp_pa
         at_once(*fronts, core)
         sampled(front)
     recording = written(parent, *fronts, core)
-    served = served_weights(recording)
-    assert [one.front.pid for one in served] == [101, 102] and len({one.number for one in served}) == 1
-    assert [tokens_by_version(one) for one in served] == [[1, 1], [1, 1]]
-    (engine,) = recorded_engines(recording)
+    (served,) = recording.served
+    assert [front.pid for front in served.fronts] == [101, 102]
+    assert tokens_by_version(served) == [2, 2]
+    (engine,) = recording.engines
     assert (engine.process.pid, engine.replicas, len(engine.updates)) == (100, 1, 1)
     assert [kind.requests for kind in engine.sampled] == [4]
     assert any("4 processes, 1 engine, 4 requests" in sentence for sentence in closing(tmp_path, recording, [], []))
@@ -78,8 +76,8 @@ def test_a_reset_after_a_token_of_another_front_end_of_the_engine_came_too_late(
     core.call(RESET, result=True)
     at_once(first, second, core)
     sampled(first)
-    served = served_weights(written(parent, first, second, core))
-    assert [[update.reset for update in one.updates] for one in served] == [[False], [False]]
+    (served,) = written(parent, first, second, core).served
+    assert [update.reset for update in served.updates] == [False]
 
 
 def test_two_servers_of_one_recording_have_their_own_updates(tmp_path):
@@ -89,8 +87,9 @@ def test_two_servers_of_one_recording_have_their_own_updates(tmp_path):
         sampled(front)
     at_once(*everyone)
     other[2].load()
-    served = served_weights(written(*everyone))
-    assert {each.front.pid: len(each.updates) for each in served} == {101: 0, 102: 0, 201: 1, 202: 1}
+    served = written(*everyone).served
+    updates = {front.pid: len(each.updates) for each in served for front in each.fronts}
+    assert updates == {101: 0, 102: 0, 201: 1, 202: 1}
 
 
 def test_two_engines_of_one_process_are_told_apart(tmp_path):
@@ -110,12 +109,12 @@ def test_two_engines_of_one_process_are_told_apart(tmp_path):
         front.requests = number
         sampled(front, engine=number)
     recording = written(front, *cores)
-    served = served_weights(recording)
+    served = recording.served
     assert [tokens_by_version(one) for one in served] == [[2], [1, 2]]
-    sequences = list(recorded_log(tmp_path).sequences())
+    sequences = list(recorded_log(tmp_path).logged())
     assert sorted(one.token_columns["rollout_version"][0] for one in sequences) == [0, 0, 0, 1, 1]
     assert len({one.sample for one in sequences}) == 4  # request 2 of the second engine came twice
-    (engine,) = recorded_engines(recording)
+    (engine,) = recording.engines
     assert engine.replicas == 2
 
 
@@ -129,7 +128,7 @@ def test_calls_of_engines_in_one_process_are_of_the_engine_that_they_name(tmp_pa
     call = front.begin(RPC, engine=2, method="reload_weights")
     front.load(inside=call)
     front.end(call, RPC)
-    served = served_weights(written(front))
+    served = written(front).served
     assert [len(one.updates) for one in served] == [0, 1]
     assert not any(one.missing for one in served)
 
@@ -141,7 +140,7 @@ def test_loads_that_no_call_names_are_counted_for_each_engine_of_the_process_and
         front.engine(number, instance_id=str(number))
         sampled(front, engine=number)
     front.load()
-    served = served_weights(written(front))
+    served = written(front).served
     assert [len(one.updates) for one in served] == [1, 1]
     assert all("without a call that names the engine" in one.missing[0] for one in served)
 
@@ -153,7 +152,7 @@ def test_a_process_that_nothing_places_is_of_each_engine_and_named(tmp_path):
         sampled(front)
     worker = WrittenProcess(tmp_path, pid=300, parent=7)
     worker.load()
-    served = served_weights(written(*fronts, worker))
+    served = written(*fronts, worker).served
     assert [len(one.updates) for one in served] == [1, 1]
     assert all("may serve each of 2 engines" in one.missing[0] for one in served)
 
@@ -169,8 +168,8 @@ def test_what_a_judge_sampled_is_apart_from_what_the_policy_did(tmp_path):
             ids = [7 + number, 3]
             front.sequence(request, PROMPT, ids, [-1.0, -1.0], [[step, 1, 2]], engine=number)
     log = recorded_log(front.write())
-    assert log.judged.model == "judge" and len(list(log.sequences())) == 2
+    assert log.group.model == "judge" and len(log.judged) == 2
     front.trainer([[8, 3]], [[-1.0, -1.0]], gradients=True)
     log = recorded_log(front.write())
-    assert log.judged.model == "policy" and len(list(log.sequences())) == 1
+    assert log.group.model == "policy" and len(log.judged) == 1
     assert any("2 sequences (4 tokens) were sampled with" in one and "judge" in one for one in not_seen(log))

@@ -11,7 +11,6 @@ from trainings_with_a_stand_in import ENGINES, Ended, place, run
 
 from rlaudit.recording.recording import open_recording
 from rlaudit.recording.shipped.rlaudit_recorder import PARTS
-from rlaudit.recording.weight_updates import served_weights
 
 SAMPLING = ("four of each", "stop", "no logprobs", "abort")
 STEPS, PROMPTS = 2, 6
@@ -166,7 +165,7 @@ def test_two_engines_of_one_process_that_name_their_requests_alike_are_told_apar
         assert [one["engine"] for one in written.of_kind(kind)] == [1] * 4 + [2] * 4 + [1] * 2 + [2] * 4
     names = [record["request"] for record in written.of_kind("request")]
     assert len(set(names)) < len(names)
-    first, second = served_weights(open_recording(here.out))
+    first, second = open_recording(here.out).served
     assert [len(one.updates) for one in (first, second)] == [0, 1]
     assert [sequences_by_version(served) for served in (first, second)] == [[6], [4, 4]]
     assert not first.missing and not second.missing

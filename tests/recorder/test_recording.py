@@ -6,7 +6,6 @@ import pytest
 from written_recording import WrittenProcess
 
 from rlaudit.errors import NotFinished
-from rlaudit.recording.recorded_process import token_records
 from rlaudit.recording.recording import is_recording, open_recording
 
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
@@ -58,16 +57,38 @@ def test_beginnings_ends_and_repeats_of_a_call_become_one(tmp_path):
     (process,) = open_recording(small(tmp_path / "r")).processes
     reset, rpc = process.calls
     assert (reset.name, reset.result, reset.count, reset.method) == ("reset_prefix_cache", True, 1, None)
-    assert (rpc.method, rpc.in_flight, rpc.count, rpc.errors) == ("reload_weights", 3, 5, 1)
+    assert (rpc.method, rpc.in_flight, rpc.count) == ("reload_weights", 3, 5)
     assert rpc.end > process.loads[0].end > process.loads[0].begin > rpc.begin
     assert process.loads[0].inside == rpc.number
     assert process.tensors[process.loads[0].tensors].names == ("embed", "head")
 
 
-def test_tokens_are_streamed_and_not_held(tmp_path):
+def test_a_sequence_knows_its_request_and_its_prompt(tmp_path):
     (process,) = open_recording(small(tmp_path / "r")).processes
-    kinds = [record["kind"] for _, record in token_records(process, ("request", "sequence"))]
-    assert kinds == ["request", "sequence"]
+    (sequence,) = process.sequences
+    assert sequence.asked is process.requests[0]
+    columns = (sequence.prompt_ids, sequence.ids, sequence.logprobs)
+    assert [list(column.read()) for column in columns] == [[1, 2, 3], [7, 8], [-0.5, -1.0]]
+    assert list(sequence.ids.part(1, 1).read()) == [8]
+
+
+def test_without_room_for_temporary_files_a_recording_is_read_in_memory(tmp_path, monkeypatch):
+    folder = small(tmp_path / "r")
+
+    def refuse(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    (process,) = open_recording(folder).processes
+    assert list(process.sequences[0].ids.part(1, 1).read()) == [8]
+
+
+def test_a_recording_is_read_once_until_it_changes(tmp_path):
+    folder = small(tmp_path / "r")
+    first = open_recording(folder)
+    assert open_recording(folder) is first
+    put_lines(folder, lines_of(folder)[:-1])
+    assert open_recording(folder) is not first
 
 
 def test_a_single_file_is_a_recording_too(tmp_path):
@@ -160,6 +181,8 @@ def test_what_the_recorder_says_itself_is_passed_on(tmp_path):
     ("kind", "fields", "said"),
     [
         ("sequence", {"ids": "AAA"}, "a sequence record with a ids that is none is left out"),
+        ("sequence", {"ids": "****"}, "a sequence record with a ids that is none is left out"),
+        ("sequence", {"logprobs": "****"}, "a logprobs that is none, which counts as unknown"),
         ("sequence", {"at": float("nan")}, "a at that is none"),
         ("sequence", {"steps": [[0, 0, 1]]}, "a steps that is none"),
         ("event", {"side": "middle"}, "a side that is none"),

@@ -8,10 +8,9 @@ from recorded_worlds import RESET, effective, engine, process_of
 from written_recording import WrittenProcess, coded
 
 from rlaudit.configs.engine_arguments.recorded_facts import recorded_facts, recorded_sentences
-from rlaudit.recording.recorded_engine import RecordedEngine, recorded_engines
+from rlaudit.recording.recorded_engine import RecordedEngine
 from rlaudit.recording.recording import open_recording
 from rlaudit.recording.shipped.rlaudit_recorder import ELEMENTS
-from rlaudit.recording.weight_updates import served_weights
 from rlaudit.tokens.open_table import open_tables
 
 
@@ -36,7 +35,7 @@ def replica(folder: Path, pid: int, updates: int, resets: int, host: str = "node
 
 def the_engine(folder: Path) -> tuple[RecordedEngine, str, dict[str, object]]:
     recording = open_recording(folder)
-    (one,) = recorded_engines(recording)
+    (one,) = recording.engines
     facts = {name: value for some, _ in recorded_facts(one, recording) for name, value in some.given().items()}
     return one, "\n".join(recorded_sentences(one, recording)), facts
 
@@ -99,7 +98,7 @@ def test_workers_that_a_raylet_started_are_of_the_front_end_that_resolved_their_
         front.step(4)
         front.write()
         worker.write()
-    found = {one.front.pid: len(one.updates) for one in served_weights(open_recording(tmp_path))}
+    found = {one.fronts[0].pid: len(one.updates) for one in open_recording(tmp_path).served}
     assert list(found.values()) == expected
 
 

@@ -5,7 +5,6 @@ from written_recording import WrittenProcess
 
 from rlaudit.recording.recording import open_recording
 from rlaudit.recording.reused_blocks import reused_blocks, stale_sentences
-from rlaudit.recording.weight_updates import served_weights
 
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
 PAUSE = "vllm.v1.engine.core:EngineCoreProc.pause_scheduler"
@@ -24,9 +23,12 @@ class Engine(WrittenProcess):
 
     def reused(self):
         """What each sequence took: cached, stale, outlived."""
-        served = served_weights(open_recording(self.write()))
+        (served,) = open_recording(self.write()).served
         found = reused_blocks(served)
-        return [(found[key].cached, found[key].stale, found[key].outlived) for key in sorted(found)]
+        return [
+            (found[key].cached, found[key].stale, found[key].outlived)
+            for key in sorted(found, key=lambda key: key.line)
+        ]
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def test_what_a_request_that_is_not_kept_may_have_computed_is_unknown(engine):
     engine.sample([*SHARED, 101], cached=2 * BLOCK, others=1)
     engine.sample([*SHARED, 102], cached=2 * BLOCK)
     assert engine.reused() == [(0, 0, 0), (32, None, 0), (32, None, 0)]
-    (sentence,) = stale_sentences(reused_blocks(served_weights(open_recording(engine.folder))).values())
+    (sentence,) = stale_sentences(reused_blocks(open_recording(engine.folder).served[0]).values())
     assert "it is unknown which weights" in sentence
 
 
@@ -121,7 +123,8 @@ def test_front_ends_of_one_engine_share_its_cache(tmp_path):
     fronts[1].sample([*SHARED, 101], cached=2 * BLOCK)
     for process in (parent, core, *fronts):
         process.write()
-    found = reused_blocks(served_weights(open_recording(tmp_path)))
+    (served,) = open_recording(tmp_path).served
+    found = reused_blocks(served)
     assert sorted((one.cached, one.stale) for one in found.values()) == [(0, 0), (32, 32)]
 
 

@@ -9,7 +9,6 @@ from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
 from rlaudit.recording.recording import open_recording
-from rlaudit.recording.weight_updates import served_weights
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.tokens.prompt_numbers import PromptNumbers
@@ -102,7 +101,7 @@ def test_loads_on_another_host_are_in_no_order_with_tokens_here_and_are_named(tm
     worker = on("second", tmp_path, 101, front.now - 1.0, parent=100)
     worker.load()
     worker.write()
-    (served,) = served_weights(open_recording(tmp_path))
+    (served,) = open_recording(tmp_path).served
     assert len(served.updates) == 1 and tokens_by_version(served) == [8, 4]
     assert any("other hosts loaded weights" in one for one in served.missing)
 
@@ -116,7 +115,7 @@ def test_stamps_of_an_engine_core_on_another_host_are_known_as_such(offset: floa
     process.step(7)
     process.lines[-1]["at"] = process.now = at + 1.0
     process.step(5)
-    (served,) = served_weights(open_recording(process.write()))
+    (served,) = open_recording(process.write()).served
     assert np.isnan(served.steps.stamps[0]) and tokens_by_version(served) == [0, 5]
     assert any("engine core on another host" in one for one in served.missing)
 
@@ -132,5 +131,5 @@ def test_containers_of_one_host_have_one_clock_and_each_its_own_process_ids(tmp_
         for process in (front, worker):
             process.write()
             process.path.rename(tmp_path / f"{host}-{process.pid}.jsonl")
-    found = {one.front.host: len(one.updates) for one in served_weights(open_recording(tmp_path))}
+    found = {one.fronts[0].host: len(one.updates) for one in open_recording(tmp_path).served}
     assert found == {"one": 1, "two": 2}

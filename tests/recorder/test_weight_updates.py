@@ -4,7 +4,6 @@ from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
 from rlaudit.recording.recording import open_recording
-from rlaudit.recording.weight_updates import served_weights
 
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
 RPC = "vllm.v1.engine.core:EngineCore.collective_rpc"
@@ -16,7 +15,7 @@ LAYERS = ("embed", "layer.0", "layer.1", "head")
 def served(*processes):
     for process in processes:
         folder = process.write()
-    (found,) = served_weights(open_recording(folder))
+    (found,) = open_recording(folder).served
     return found
 
 
@@ -214,5 +213,5 @@ def test_two_engines_of_one_host_have_their_own_updates(tmp_path):
     worker.load()
     for process in (first, second, worker):
         process.write()
-    counts = {one.front.pid: len(one.updates) for one in served_weights(open_recording(tmp_path))}
+    counts = {one.fronts[0].pid: len(one.updates) for one in open_recording(tmp_path).served}
     assert counts == {100: 0, 200: 1}

@@ -13,7 +13,7 @@ from rlaudit.configs.draft import Draft
 from rlaudit.configs.engine_arguments.recorded_facts import recorded_facts, recorded_sentences
 from rlaudit.configs.recorded_source import DIALECT_NAME, RecordedSource, release_of
 from rlaudit.configs.syntax.node import Node
-from rlaudit.recording.recorded_engine import RecordedEngine, recorded_engines
+from rlaudit.recording.recorded_engine import RecordedEngine
 from rlaudit.settings.place import Place
 from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.vllm.catalogue import Catalogue, Declared
@@ -38,7 +38,7 @@ _SERVERS = ("vllm.entrypoints.openai.api_server", "vllm/entrypoints/openai/api_s
 
 def recorded_configs(source: RecordedSource, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every engine of the recording, as the given release gets it."""
-    return tuple(_config(source, recorded, vllm) for recorded in recorded_engines(source.recording))
+    return tuple(_config(source, recorded, vllm) for recorded in source.recording.engines)
 
 
 def _config(source: RecordedSource, recorded: RecordedEngine, vllm: Version) -> RolloutConfig:
@@ -173,6 +173,6 @@ def _not_seen(recorded: RecordedEngine, source: RecordedSource, release: Version
         yield "what vLLM makes of the arguments: the engine did not start"
     if not recorded.sampled:
         yield "sampling parameters: no request was recorded"
-    if not any(process.records.get("trainer") for process in source.recording.processes):
+    if not any(process.trainer for process in source.recording.processes):
         yield "the trainer's logprobs: no function of a trainer was recorded"
     yield from source.recording.missing

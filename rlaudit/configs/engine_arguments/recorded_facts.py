@@ -25,7 +25,7 @@ _SHOWN = 3
 
 def recorded_facts(recorded: RecordedEngine, recording: Recording) -> Iterator[tuple[TrainerFacts, str]]:
     """Yield the trainer's facts that are certain, each with its origin."""
-    calls = sum(process.records.get("trainer", 0) for process in recording.processes)
+    calls = sum(len(process.trainer) for process in recording.processes)
     if calls:
         yield TrainerFacts(scores_rollouts=True), f"the trainer's logprobs were recorded in {calls} calls"
     if recorded.all_updates:
@@ -35,8 +35,8 @@ def recorded_facts(recorded: RecordedEngine, recording: Recording) -> Iterator[t
         updates = max(len(reading.updates) for reading in readings)
         faults = list(dict.fromkeys(fault for reading in readings for fault in reading.faults()))
         yield TrainerFacts(weight_faults=faults), f"the engine's weights were read after {updates} updates"
-    requests = sum(process.records.get("request", 0) for process in recorded.all_processes)
-    salted = sum(process.salted for process in recorded.all_processes)
+    requests = sum(len(process.requests) for process in recorded.all_processes)
+    salted = sum(asked.salted is True for process in recorded.all_processes for asked in process.requests)
     stale, cached = list(stale_sentences(recorded.reused)), sum(reused.cached for reused in recorded.reused)
     if cached and all(reused.stale is not None for reused in recorded.reused):
         served = stale[0] if any(reused.stale for reused in recorded.reused) else ""
@@ -223,7 +223,7 @@ def _on_host(engine: RecordedEngine, recorded: RecordedEngine) -> str:
 
 def _of_trainer(recording: Recording) -> Iterator[str]:
     for process in recording.processes:
-        calls = process.records.get("trainer", 0)
+        calls = len(process.trainer)
         if calls:
             functions = ", ".join(process.trainer_functions) or "a function of the trainer"
             yield f"{functions} in process {process.pid} gave trainer logprobs in {calls} calls"

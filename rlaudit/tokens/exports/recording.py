@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rlaudit.recording.recorded_engine import recorded_engines
 from rlaudit.recording.recorded_weights import recorded_weights
 from rlaudit.recording.recording import is_recording
 from rlaudit.tokens.export import Export, Part
@@ -25,8 +24,8 @@ from rlaudit.tokens.token_batch import TokenBatch
 def parts(path: Path) -> tuple[Part, ...]:
     """Return the one part that is judged: what was sampled with the parameters of most tokens."""
     log = recorded_log(path)
-    sampling = {} if log.judged is None else log.judged.values()
-    weights = recorded_weights(recorded_engines(log.recording), log.rows.policy_dtypes())
+    sampling = {} if log.group is None else log.group.values()
+    weights = recorded_weights(log.recording.engines, log.rows.policy_dtypes())
     return (Part(sampling=sampling, notes=notes(log), not_seen=not_seen(log), weights=weights),)
 
 
@@ -37,12 +36,12 @@ def read(
     log = recorded_log(path)
     for sentence, count in log.damaged:
         faults.add(Fault(path, FaultKind.UNUSABLE, sentence), sequences=count, count=count)
-    yield from batches_of(log.sequences(), prompts)
+    yield from batches_of(log.logged(), prompts)
 
 
 def of_first_weights(path: Path, batch: TokenBatch) -> TokenBatch:
     """Return the sequences that were sampled from the weights of the first token."""
-    first = min((front.served.first_sampled for front in recorded_log(path).fronts), default=0)
+    first = min((served.first_sampled for served in recorded_log(path).recording.served), default=0)
     later_T = batch.token_columns["rollout_version"] != first
     later_S = np.bincount(batch.sequence_T, weights=later_T, minlength=batch.sequences) > 0
     return batch if not later_S.any() else batch.take(np.flatnonzero(~later_S))

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Integers
+from rlaudit.recording.kept_lines import TrainerCall
+from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 
 Hashes = NDArray[np.uint64]
 
@@ -35,11 +37,11 @@ class Found:
     """A sequence that lies in a stretch of a row."""
 
     stretch: int
-    # first, length: of its tokens among all ids.
+    # Of its tokens among all ids.
     first: int
     length: int
-    # Which it is.
-    numbers: Sequence[int]
+    # Which it may be: all have these tokens.
+    alike: Sequence[WholeSequence]
 
 
 def hash_of(ids_T: Integers) -> int:
@@ -72,27 +74,28 @@ class Beginnings:
     """Sequences by the hash of all their tokens and their length."""
 
     def __init__(self) -> None:
-        self.by_hash: dict[tuple[int, int], list[int]] = {}
-        self._prompts: dict[int, Integers] = {}
+        self.by_hash: dict[tuple[int, int], list[WholeSequence]] = {}
         self._behind: set[tuple[int, ...]] = set()
         self._hashes: Hashes | None = None
         self._lengths: Integers | None = None
         self._anchors: Hashes = np.zeros(0, dtype=np.uint64)
 
-    def add(self, number: int, ids_T: Integers, prompt_T: Integers) -> None:
-        """Add a sequence. prompt_T: at least the last ids of its prompt."""
-        self.by_hash.setdefault((hash_of(ids_T), len(ids_T)), []).append(number)
-        self._prompts[number] = np.array(prompt_T[-CONTEXT:], dtype=np.int32)
+    def add(self, sequence: WholeSequence) -> None:
+        """Add a sequence."""
+        ids_T, prompt_T = sequence.ids_T, sequence.prompt_ids
+        self.by_hash.setdefault((hash_of(ids_T), len(ids_T)), []).append(sequence)
         if len(prompt_T) >= BEHIND:
             self._behind.add((*prompt_T[-BEHIND:].tolist(), int(ids_T[0])))
         self._hashes = None
 
-    def find(self, ids_N: Integers, begins: Integers, lengths: Integers) -> Iterator[Found]:
-        """Yield the longest sequence at each place where one begins, in the order of the ids.
+    def find(self, call: TrainerCall) -> Iterator[Found]:
+        """Yield the longest sequence at each place of a call where one begins, in the order of the ids.
 
-        ids_N: stretches of rows, one behind the other. begins: the place of each in its row. lengths: how long each is.
         The longest: a shorter one that begins the same was cut off there, and what follows would be padding.
         """
+        ids_N, begins, lengths = (
+            np.asarray(column, dtype=np.int64) for column in (call.ids.read(), call.begins, call.lengths)
+        )
         if not self.by_hash or not len(ids_N):
             return
         if self._hashes is None or self._lengths is None:
@@ -111,21 +114,20 @@ class Beginnings:
             ends = firsts[stretch_N[places_P] + 1]
             until_PL = places_P[:, None] + self._lengths
             hashes_PL = (sums[np.minimum(until_PL, ends[:, None])] - sums[places_P][:, None]) * back[places_P][:, None]
-            nearest_PL = np.minimum(np.searchsorted(self._hashes, hashes_PL), len(self._hashes) - 1)
-            met_PL = (self._hashes[nearest_PL] == hashes_PL) & (until_PL <= ends[:, None])
+            met_PL = _are_among(self._hashes, hashes_PL) & (until_PL <= ends[:, None])
             last = -1
             # Of each place the longest first.
             for at, column in zip(*np.nonzero(met_PL[:, ::-1]), strict=True):
                 if at == last:
                     continue
                 place, length = int(places_P[at]), int(self._lengths[-1 - column])
-                numbers = self.by_hash.get((int(hashes_PL[at, -1 - column]), length), [])
+                alike = self.by_hash.get((int(hashes_PL[at, -1 - column]), length), [])
                 if not begins_N[place]:
                     before = ids_N[max(int(firsts[stretch_N[place]]), place - CONTEXT) : place]
-                    numbers = [number for number in numbers if _ends_alike(self._prompts[number], before)]
-                if numbers:
+                    alike = [sequence for sequence in alike if _ends_alike(sequence.prompt_ids[-CONTEXT:], before)]
+                if alike:
                     last = at
-                    yield Found(int(stretch_N[place]), place, length, numbers)
+                    yield Found(int(stretch_N[place]), place, length, alike)
 
     def _places(
         self, ids_N: Integers, firsts: Integers, stretch_N: Integers, begins: Integers
@@ -138,9 +140,18 @@ class Beginnings:
         anchored_N = np.zeros(len(ids_N), dtype=np.bool_)
         if len(ids_N) > BEHIND:
             windows = np.stack([ids_N[at : len(ids_N) - BEHIND + at] for at in range(BEHIND + 1)])
-            anchored_N[BEHIND:] = np.isin(_windows(windows), self._anchors)
+            anchored_N[BEHIND:] = _are_among(self._anchors, _windows(windows))
             anchored_N &= np.arange(len(ids_N)) - firsts[stretch_N] >= BEHIND
         return begins_N, anchored_N
+
+
+def _are_among(ordered: Hashes, values: Hashes) -> NDArray[np.bool_]:
+    """Return which values are among ordered ones, in the time of a look-up each (`np.isin` sorts all anew)."""
+    if not len(ordered):
+        return np.zeros(values.shape, dtype=np.bool_)
+    nearest = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    are_equal: NDArray[np.bool_] = ordered[nearest] == values
+    return are_equal
 
 
 def _windows(ids_WN: Integers) -> Hashes:

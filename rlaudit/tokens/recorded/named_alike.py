@@ -107,9 +107,9 @@ def _without(columns: Mapping[str, Column], names: Sequence[str]) -> dict[str, C
 
 
 def _prompts_by_completion(log: RecordedLog) -> dict[str, frozenset[str]]:
-    prompts_of: dict[str, set[str]] = {}
+    judged, prompts_of = set(log.judged), dict[str, set[str]]()
     for (completion_hash, _), sequences in log.rows.beginnings.by_hash.items():
-        prompts = {log.rows.known[number].prompt for number in sequences if number in log.numbers}
+        prompts = {sequence.prompt for sequence in sequences if sequence in judged}
         prompts_of.setdefault(f"{completion_hash:016x}", set()).update(prompts)
     return {sample: frozenset(prompts) for sample, prompts in prompts_of.items()}
 

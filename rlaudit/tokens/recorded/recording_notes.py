@@ -27,19 +27,18 @@ def _notes(log: RecordedLog) -> Iterator[str]:
         for section in (engine.effective or {}).values()
         if isinstance(section, dict) and section.get("logprobs_mode") is not None
     )
-    engines = {front.served.number: front.served for front in log.fronts}
-    updates = sum(len(served.updates) for served in engines.values())
+    updates = sum(len(served.updates) for served in log.recording.served)
     engine = " and ".join(f"vLLM {release}" for release in releases) or "an unknown vLLM"
     mode = f", logprobs_mode {' and '.join(modes)}" if modes else ""
     yield f"recorded inside the run: {engine}{mode}; {updates} updates of the weights"
-    for reused in {front.served.number: front.reused for front in log.fronts}.values():
+    for reused in {front.served: front.reused for front in log.fronts}.values():
         yield from stale_sentences(reused.values())
     roles = log.rows.roles()
     scored_for = dict.fromkeys(roles[caller] for calls in log.rows.scored.values() for caller in calls)
     if Role.OLD in scored_for or Role.CURRENT in scored_for:
         policy = "old policy" if Role.OLD in scored_for else "policy in training"
         yield f"the trainer's logprobs are those that its loss took as the {policy}'s"
-    if any(front.served.first_sampled for front in log.fronts):
+    if any(served.first_sampled for served in log.recording.served):
         yield "weights were loaded before the first token: a model that scores is taken to have these"
 
 
@@ -52,28 +51,28 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
     for reason, count in sorted(log.left_out.items()):
         yield f"{count} recorded sequences {reason.value}, so they are in no figure"
     for group, tokens, sequences in log.groups[1:]:
-        judged = "none" if log.judged is None else str(log.judged)
+        judged = "none" if log.group is None else str(log.group)
         yield (
             f"{sequences} sequences ({tokens} tokens) were sampled with {group}, and are in no figure: what is judged "
             f"was sampled with {judged}"
         )
-    if log.judged is not None and json.loads(log.judged.others):
-        yield f"what {log.judged.others} does to the tokens is no meaning that is tried"
+    if log.group is not None and json.loads(log.group.others):
+        yield f"what {log.group.others} does to the tokens is no meaning that is tried"
     yield from _of_trainer(log)
-    if log.inside:
-        yield f"{log.inside} tokens were sampled while weights were updated: their version is the one before"
-    if log.unknown:
-        yield f"of {log.unknown} tokens it is unknown from which weights they were sampled"
-    numbers = {len(front.served.updates) for front in log.fronts}
-    if len(numbers) > 1:
+    if inside := sum(sequence.inside for sequence in log.sequences):
+        yield f"{inside} tokens were sampled while weights were updated: their version is the one before"
+    if unknown := sum(sequence.unknown for sequence in log.sequences):
+        yield f"of {unknown} tokens it is unknown from which weights they were sampled"
+    numbers = [len(served.updates) for served in log.recording.served]
+    if len(set(numbers)) > 1:
         yield (
-            f"{len(log.fronts)} engines had {min(numbers)} to {max(numbers)} updates of the weights; each engine's "
+            f"{len(numbers)} engines had {min(numbers)} to {max(numbers)} updates of the weights; each engine's "
             "versions are counted apart, so the lag of one that missed an update is too small here"
         )
-    if log.adapters:
-        yield f"{log.adapters} sequences used an adapter, whose version is unknown"
-    for front in log.fronts:
-        yield from front.served.missing
+    if adapters := sum(sequence.kept.lora is not None for sequence in log.sequences):
+        yield f"{adapters} sequences used an adapter, whose version is unknown"
+    for served in log.recording.served:
+        yield from served.missing
     damaged = {sentence for sentence, _ in log.recording.damaged}
     missing = [sentence for sentence in log.recording.missing if sentence not in damaged]
     yield from missing[:SHOWN]

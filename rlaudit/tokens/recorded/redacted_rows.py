@@ -9,12 +9,11 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
-import numpy as np
-
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recording.encoded_numbers import NotNumbers, encoded, float32s, whole_numbers
+from rlaudit.recording.kept_lines import TrainerCall
 from rlaudit.recording.recording import is_recording
 from rlaudit.recording.redacted_copy import write_redacted_copy
 from rlaudit.recording.redaction import Record, Redaction, new_redaction
@@ -59,50 +58,43 @@ class _Rows:
         self.log, self.rules = log, rules
         # The last hashes of each prompt.
         self.ends: dict[str, Sequence[int]] = {}
-        for sequence in (sequence for front in log.fronts for sequence in front.whole):
+        for sequence in log.sequences:
             if sequence.prompt not in self.ends:
                 self.ends[sequence.prompt] = rules.beginnings(sequence.prompt_ids.tolist())[-CONTEXT:]
 
-    def redacted(self, record: Record) -> Record:
-        """Return the stretches of a `trainer` record, their ids and logprobs. What does not fit has neither."""
-        lengths, spans = record["lengths"], len(record["rows"]) == len(record["begins"]) == len(record["lengths"])
-        try:
-            ids, logprobs = whole_numbers(record["ids"]), float32s(record["logprobs"])
-        except NotNumbers:
+    def redacted(self, call: TrainerCall) -> Record:
+        """Return the stretches of a call, their ids and logprobs. What does not fit has neither."""
+        if call.backward or not call.fits:
             return {}
-        if record["backward"] or not spans or not sum(lengths) == len(ids) == len(logprobs):
-            return {}
-        stretches = list(self._stretches(record, ids, logprobs))
+        stretches = list(self._stretches(call))
         return {
             "rows": [stretch.row for stretch in stretches],
             "begins": [stretch.begin for stretch in stretches],
             "lengths": [len(stretch.ids) for stretch in stretches],
-            "ids": encoded(array("i", [token for stretch in stretches for token in stretch.ids])),
-            "logprobs": encoded(array("f", [value for stretch in stretches for value in stretch.logprobs])),
+            "ids": array("i", [token for stretch in stretches for token in stretch.ids]),
+            "logprobs": array("f", [value for stretch in stretches for value in stretch.logprobs]),
         }
 
-    def _stretches(self, record: Record, ids: "array[int]", logprobs: "array[float]") -> Iterator[_Stretch]:
-        rows, ids_N = record["rows"], np.asarray(ids, dtype=np.int64)
-        begins, lengths = (np.array(record[name], dtype=np.int64) for name in ("begins", "lengths"))
-        firsts = np.cumsum(lengths) - lengths
+    def _stretches(self, call: TrainerCall) -> Iterator[_Stretch]:
+        firsts, ids, logprobs = [0, *accumulate(call.lengths)], call.ids.read(), call.logprobs.read()
         joined = set()
-        for completion in self.log.rows.beginnings.find(ids_N, begins, lengths):
+        for completion in self.log.rows.beginnings.find(call):
             joined.add(completion.stretch)
-            behind = completion.first - int(firsts[completion.stretch])
+            behind = completion.first - firsts[completion.stretch]
             before = self._before(completion, behind, ids)
             span = slice(completion.first, completion.first + completion.length)
             yield _Stretch(
-                rows[completion.stretch],
-                record["begins"][completion.stretch] + behind - len(before),
+                call.rows[completion.stretch],
+                call.begins[completion.stretch] + behind - len(before),
                 [*before, *self.rules.beginnings(ids[span])],
                 [*[math.nan] * len(before), *logprobs[span]],
             )
-        yield from (_Stretch(row, record["begins"][at]) for at, row in enumerate(rows) if at not in joined)
+        yield from (_Stretch(row, call.begins[at]) for at, row in enumerate(call.rows) if at not in joined)
 
     def _before(self, completion: Found, behind: int, ids: "array[int]") -> Sequence[int]:
         """Return what stands before a completion in the copy. behind: how many ids of its stretch lie before it."""
         if not behind:
             return ()
-        prompts = {self.log.rows.known[number].prompt for number in completion.numbers}
+        prompts = {sequence.prompt for sequence in completion.alike}
         end = self.ends[prompts.pop()][-behind:] if len(prompts) == 1 and ids[completion.first - 1] >= 0 else ()
         return end if len(end) >= BEHIND else (_NO_TOKEN,)

@@ -19,13 +19,14 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rlaudit.recording.encoded_numbers import NotNumbers, float32s, whole_numbers
+from rlaudit.arrays import Floats
+from rlaudit.recording.column import Column
+from rlaudit.recording.kept_lines import TrainerCall
 from rlaudit.recording.recorded_lines import Damage
+from rlaudit.recording.recorded_process import Process
 from rlaudit.tokens.recorded.beginnings import Beginnings
-
-Row = NDArray[np.float32]
+from rlaudit.tokens.recorded.whole_sequences import RecordedFront, WholeSequence
 
 # A method that scores for two purposes scores every sequence twice; a batch filled up with copies repeats a few.
 MOST_REPEATED = 0.25
@@ -51,44 +52,32 @@ class Unused(StrEnum):
 
 @dataclass(frozen=True)
 class Caller:
-    """What is known of a call; None for what is not."""
+    """What is known of a call; None for what is not. process: its number. asked_for: by which method of the framework.
 
-    # The number of the process.
+    number: of the model. adapters: whether they were on.
+    """
+
     process: int
     gradients: bool
-    # By which method of the framework.
     asked_for: str | None
-    # Of the model.
     number: int | None
     class_name: str | None
     trainable: bool | None
-    # Whether they were on.
     adapters: bool | None
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A sequence's logprobs in one call."""
+    """A sequence's logprobs in one call. at: on the trainer's clock, whose name is `clock`."""
 
-    # On the trainer's clock, whose name is `clock`.
     at: float
     clock: str
-    logprobs_T: Row
+    logprobs: Column
 
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A sequence as its front end knows it."""
-
-    prompt: str
-    # On its clock.
-    finished: float
-    clock: str
-    front: int
-    # Of the weights that sampled its last token, -1 if unknown.
-    version: int
-    # Of its request, None if unknown.
-    order: int | None
+    @property
+    def logprobs_T(self) -> Floats:
+        """The trainer's, in nats."""
+        return np.asarray(self.logprobs.read(), dtype=np.float64)
 
 
 @dataclass
@@ -99,126 +88,90 @@ class TrainerRows:
     """
 
     beginnings: Beginnings
-    # The sequences, by their numbers.
-    known: Sequence[Known]
     # Sequences that a row was of, or another of the same tokens.
-    ambiguous: set[int] = field(default_factory=set)
-    # once, again: how many sequences a caller has scored, and how often it scored one again with another result.
+    ambiguous: set[WholeSequence] = field(default_factory=set)
+    # How many sequences a caller has scored, and how often it scored one again with another result.
     once: Counter[Caller] = field(default_factory=Counter)
     again: Counter[Caller] = field(default_factory=Counter)
-    # Sequence -> caller -> row.
-    scored: dict[int, dict[Caller, Scored]] = field(default_factory=dict)
-    callers: Counter[Caller] = field(default_factory=Counter)
+    scored: dict[WholeSequence, dict[Caller, Scored]] = field(default_factory=dict)
     unused: Counter[Unused] = field(default_factory=Counter)
     rows: int = 0
     # When the last call was, by clock.
     last: dict[str, float] = field(default_factory=dict)
-    # The dtypes in which the model of each caller computed, None for a call whose dtype is unknown.
+    # Of each caller: the dtypes in which its model computed, None for a call whose dtype is unknown.
     computed: dict[Caller, set[str | None]] = field(default_factory=dict)
 
-    def read(self, process: int, records: Iterable[tuple[int, dict[str, Any]]], clock: str, damage: Damage) -> None:
-        """Add the `trainer` records of one process. clock: the name of its clock."""
-        for line, record in records:
-            at = record["at"]
-            self.last[clock] = max(self.last.get(clock, -np.inf), at)
-            if record["backward"]:
-                self.unused[Unused.RECOMPUTED] += len(record["rows"])
-                self.rows += len(record["rows"])
-                continue
-            try:
-                ids, values = whole_numbers(record["ids"]), float32s(record["logprobs"])
-            except NotNumbers as error:
-                damage.add(f"a call of the trainer's function whose numbers are wrong is left out: {error}", line)
-                continue
-            stretches = _stretches(record, len(ids))
-            if stretches is None or len(ids) != len(values):
-                damage.add("a call of the trainer's function whose stretches do not fit its ids is left out", line)
-                continue
-            caller = _caller(process, record)
-            self.computed.setdefault(caller, set()).add(_computed_in(record["model"] or {}))
-            ids_N, logprobs_N = np.asarray(ids, dtype=np.int64), np.asarray(values, dtype=np.float32)
-            self._join(ids_N, logprobs_N, stretches, caller, at, clock)
+    def read(self, number: int, process: Process, damage: Damage) -> None:
+        """Add the calls of one process."""
+        clock = process.clock
+        for call in process.trainer:
+            self.last[clock] = max(self.last.get(clock, -np.inf), call.at)
+            if call.backward:
+                self.unused[Unused.RECOMPUTED] += len(call.rows)
+                self.rows += len(call.rows)
+            elif call.fits:
+                caller = _caller(number, call)
+                self.computed.setdefault(caller, set()).add(_computed_in(call.model))
+                self._join(call, caller, clock)
+            else:
+                damage.add("a call of the trainer's function whose stretches do not fit its ids is left out", call.line)
 
-    def _join(
-        self, ids_N: NDArray[np.int64], logprobs_N: Row, stretches: "_Stretches", caller: Caller, at: float, clock: str
-    ) -> None:
-        self.callers[caller] += 1
-        completions = list(self.beginnings.find(ids_N, stretches.begins, stretches.lengths))
+    def _join(self, call: TrainerCall, caller: Caller, clock: str) -> None:
+        completions = list(self.beginnings.find(call))
         candidates = [
-            [number for number in completion.numbers if self._may_be_scored(number, at, clock)]
+            [sequence for sequence in completion.alike if _may_be_scored(sequence, call.at, clock)]
             for completion in completions
         ]
         # A row of all sequences has them in its own order, a row each has them in that of the rows.
-        rows = [stretches.rows[completion.stretch] for completion in completions]
+        rows = [call.rows[completion.stretch] for completion in completions]
         places = rows if len(set(rows)) == len(rows) else list(range(len(rows)))
-        in_order: Mapping[int, Sequence[int]] = {}
+        in_order: Mapping[int, Sequence[WholeSequence]] = {}
         if not caller.gradients:
-            in_order = self._in_order(list(zip(places, candidates, strict=True)))
+            in_order = _in_order(list(zip(places, candidates, strict=True)))
         joined = set()
-        for place, completion, numbers in zip(places, completions, candidates, strict=True):
-            if not numbers:
+        for place, completion, alike in zip(places, completions, candidates, strict=True):
+            if not alike:
                 continue
             joined.add(completion.stretch)
             self.rows += 1
-            if place not in in_order and len({self.known[number].prompt for number in numbers}) > 1:
+            if place not in in_order and len({sequence.prompt for sequence in alike}) > 1:
                 self.unused[Unused.AMBIGUOUS] += 1
-                self.ambiguous.update(numbers)
+                self.ambiguous.update(alike)
             else:
-                logprobs_T = logprobs_N[completion.first : completion.first + completion.length].copy()
-                self._keep(in_order.get(place, numbers), caller, Scored(at, clock, logprobs_T))
-        self.rows += len(stretches.rows) - len(joined)
-        self.unused[Unused.NO_SEQUENCE] += len(stretches.rows) - len(joined)
+                logprobs = call.logprobs.part(completion.first, completion.length)
+                self._keep(in_order.get(place, alike), caller, Scored(call.at, clock, logprobs))
+        self.rows += len(call.rows) - len(joined)
+        self.unused[Unused.NO_SEQUENCE] += len(call.rows) - len(joined)
 
-    def _may_be_scored(self, number: int, at: float, clock: str) -> bool:
-        """Return whether a sequence may have finished by then. Moments of two clocks are in no order."""
-        sequence = self.known[number]
-        return sequence.clock != clock or sequence.finished <= at
-
-    def _in_order(self, met: Sequence[tuple[int, Sequence[int]]]) -> Mapping[int, Sequence[int]]:
-        """Return the sequence of each row, if all rows can be those of successive requests; {} if not.
-
-        Two rows that can be of one sequence only have to agree: one would agree with itself in any order.
-        """
-        certain = [(place, self.known[numbers[0]].order) for place, numbers in met if len(numbers) == 1]
-        firsts = {order - place for place, order in certain if order is not None}
-        if len(certain) < 2 or len(firsts) != 1:
-            return {}
-        first = firsts.pop()
-        ordered = {}
-        for place, numbers in met:
-            ordered[place] = [number for number in numbers if self.known[number].order == first + place]
-            if numbers and not ordered[place]:
-                return {}
-        return ordered
-
-    def _keep(self, numbers: Sequence[int], caller: Caller, scored: Scored) -> None:
+    def _keep(self, alike: Sequence[WholeSequence], caller: Caller, scored: Scored) -> None:
         """Keep a row for one of the latest sequences with the same tokens that has none of this caller."""
-        latest = self.known[numbers[-1]].version
-        for number in numbers:
-            if self.known[number].version == latest and caller not in self.scored.get(number, {}):
-                self.scored.setdefault(number, {})[caller] = scored
+        latest = alike[-1].version
+        for sequence in alike:
+            if caller not in self.scored.get(sequence, {}) and sequence.version == latest:
+                self.scored.setdefault(sequence, {})[caller] = scored
                 self.once[caller] += 1
                 return
-        first = self.scored[numbers[-1]][caller].logprobs_T
+        first = self.scored[alike[-1]][caller].logprobs_T
         self.again[caller] += not np.array_equal(first, scored.logprobs_T)
 
-    def late(self) -> frozenset[int]:
+    def late(self, sequences: Iterable[WholeSequence]) -> frozenset[WholeSequence]:
         """Return the sequences that no call of a trainer scored, because they came too late for all.
 
         A trainer with another clock had ended, as far as is proven, when the last sequence finished that it scored.
         """
-        ended: dict[tuple[int, str], float] = {}
-        for number, calls in self.scored.items():
+        ended: dict[tuple[RecordedFront, str], float] = {}
+        for sequence, calls in self.scored.items():
             for call in calls.values():
-                key = self.known[number].front, call.clock
-                ended[key] = max(ended.get(key, -np.inf), self.known[number].finished)
+                key = sequence.front, call.clock
+                ended[key] = max(ended.get(key, -np.inf), sequence.finished)
         return frozenset(
-            number
-            for number, sequence in enumerate(self.known)
-            if number not in self.scored
+            sequence
+            for sequence in sequences
+            if sequence not in self.scored
             and self.scored
             and all(
-                sequence.finished > (last if clock == sequence.clock else ended.get((sequence.front, clock), np.inf))
+                sequence.finished
+                > (last if clock == sequence.front.clock else ended.get((sequence.front, clock), np.inf))
                 for clock, last in self.last.items()
             )
         )
@@ -231,14 +184,14 @@ class TrainerRows:
 
     def roles(self) -> Mapping[Caller, Role]:
         """Return what the calls of each caller were for."""
-        return {caller: self._role(caller) for caller in self.callers}
+        return {caller: self._role(caller) for caller in self.computed}
 
     def _role(self, caller: Caller) -> Role:
         if caller.gradients:
             return Role.CURRENT
         if caller.asked_for == Role.REFERENCE:
             return Role.REFERENCE
-        trained = [other for other in self.callers if other.gradients and other.process == caller.process]
+        trained = [other for other in self.computed if other.gradients and other.process == caller.process]
         of_model = _role_of_model(caller, trained)
         has_one_use = self.again[caller] <= MOST_REPEATED * self.once[caller]
         is_old = of_model is Role.UNDECIDED and caller.asked_for == Role.OLD and has_one_use
@@ -250,32 +203,36 @@ def _computed_in(model: Mapping[str, Any]) -> str | None:
     return dtype if isinstance(dtype, str) and model.get("casts") is False else None
 
 
-@dataclass(frozen=True)
-class _Stretches:
-    """Which parts of a function's rows are recorded."""
-
-    rows: Sequence[int]
-    begins: NDArray[np.int64]
-    # Of each, as they lie behind one another.
-    lengths: NDArray[np.int64]
+def _may_be_scored(sequence: WholeSequence, at: float, clock: str) -> bool:
+    """Return whether a sequence may have finished by then. Moments of two clocks are in no order."""
+    return sequence.front.clock != clock or sequence.finished <= at
 
 
-def _stretches(record: Mapping[str, Any], count: int) -> _Stretches | None:
-    """Return what a record's ids are of; None if its fields do not fit together."""
-    rows, begins, lengths = record["rows"], record["begins"], record["lengths"]
-    if not len(rows) == len(begins) == len(lengths) or sum(lengths) != count:
-        return None
-    return _Stretches(rows, np.array(begins, dtype=np.int64), np.array(lengths, dtype=np.int64))
+def _in_order(met: Sequence[tuple[int, Sequence[WholeSequence]]]) -> Mapping[int, Sequence[WholeSequence]]:
+    """Return the sequence of each row, if all rows can be those of successive requests; {} if not.
+
+    Two rows that can be of one sequence only have to agree: one would agree with itself in any order.
+    """
+    certain = [(place, alike[0].order) for place, alike in met if len(alike) == 1]
+    firsts = {order - place for place, order in certain if order is not None}
+    if len(certain) < 2 or len(firsts) != 1:
+        return {}
+    first = firsts.pop()
+    ordered = {}
+    for place, alike in met:
+        ordered[place] = [sequence for sequence in alike if sequence.order == first + place]
+        if alike and not ordered[place]:
+            return {}
+    return ordered
 
 
-def _caller(process: int, record: Mapping[str, Any]) -> Caller:
-    model = record["model"] or {}
-    number, class_name = model.get("number"), model.get("class")
-    trainable, adapters = model.get("trainable"), model.get("adapters")
+def _caller(process: int, call: TrainerCall) -> Caller:
+    number, class_name = call.model.get("number"), call.model.get("class")
+    trainable, adapters = call.model.get("trainable"), call.model.get("adapters")
     return Caller(
         process,
-        record["gradients"],
-        record["asked_for"],
+        call.gradients,
+        call.asked_for,
         number if isinstance(number, int) else None,
         class_name if isinstance(class_name, str) else None,
         trainable if isinstance(trainable, bool) else None,

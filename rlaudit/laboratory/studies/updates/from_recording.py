@@ -13,7 +13,7 @@ from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import Experiment
 from rlaudit.laboratory.weight_path import WeightPath
 from rlaudit.recording.recording import Recording
-from rlaudit.recording.weight_updates import Update, served_weights
+from rlaudit.recording.weight_updates import Update
 from rlaudit.rules.audit.audit import Audit, Side
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.vllm.resolution.engine import has_v0
@@ -38,7 +38,7 @@ def updates_from(audit: Audit, recording: Recording, device: str, model: str | N
     """Make the experiment, on cuda or cpu. Raises UsageError for one release, or a recording without an update."""
     if not audit.migrates:
         raise UsageError(f"{audit.config.path} is looked at under vLLM {audit.after.version} only", "give --to")
-    updates = [update for served in served_weights(recording) for update in served.updates[served.first_sampled :]]
+    updates = [update for served in recording.served for update in served.updates[served.first_sampled :]]
     if not updates:
         raise UsageError(f"{recording.path} holds no update of weights that were sampled from", "leave out --updates")
     counted = Counter(_protocol(update) for update in updates)

@@ -118,7 +118,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if NAME not in excess.parts:
         because = f"{batches} batches differ no more than chance"
         return Signature(p_value, 0.0, 0.0, 0.0, "k2, nats^2", False, because, 0.0, 0.0, 0.0)
-    outcome = part_signature(evidence, NAME, f"what the prompts of a batch share ({batches} batches)")
+    outcome = part_signature(evidence, NAME, f"is shared by the prompts of a batch ({batches} batches)")
     # Prompts are resampled, batches are not: that few batches differ by chance only the batches can tell.
     return outcome if isinstance(outcome, NotTested) else replace(outcome, p_value=max(outcome.p_value, p_value))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.causes.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
-from rlaudit.causes.attribution.part_signature import k2_signature
+from rlaudit.causes.attribution.part_signature import SHARE, k2_signature
 from rlaudit.causes.attribution.rival_patterns import MOST_IN_COMMON, SURELY_ALIKE, in_common, standard_errors
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
@@ -75,7 +75,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         (share, share_low, share_high),
         p_value=chance_above(z, evidence.clusters),
         large=beyond and share >= LEAST_SHARE_HERE and share_low >= LEAST_SHARE,
-        because="dense noise in proportion to 1 - p, without outliers or memory:",
+        because=f"dense noise in proportion to 1 - p, without outliers or memory, makes {SHARE}",
     )
 
 

@@ -42,7 +42,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 at the beginning of every completion."""
     outcome = part_signature(
-        evidence, NAME, "what is largest at the first completion tokens of all sequences", LEAST_SHARE_BY_POSITION
+        evidence, NAME, "is largest at the first completion tokens of all sequences", LEAST_SHARE_BY_POSITION
     )
     if isinstance(outcome, Signature) and outcome.large and not _fades(evidence):
         return replace(outcome, large=False, because=f"does not fade within {LATER[1]} tokens; {outcome.because}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.causes.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome
-from rlaudit.causes.attribution.part_signature import k2_signature
+from rlaudit.causes.attribution.part_signature import SHARE, k2_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
@@ -74,7 +74,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         (share, low, high),
         p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
         large=share >= LEAST_SHARE and low >= SURELY,
-        because=f"{sides} logits are rounded to bfloat16 (steps of some {rounding.step:.2g}), which makes",
+        because=f"{sides} logits are rounded to bfloat16 (steps of some {rounding.step:.2g}), which makes {SHARE}",
     )
 
 

@@ -18,7 +18,7 @@ from scipy.special import bdtr, bdtrc, pdtrc
 from rlaudit.arrays import Integers
 from rlaudit.causes import chunk_boundary, placed_logprobs
 from rlaudit.causes.attribution.cause import SURELY, Cause, NotTested, Outcome, Rival
-from rlaudit.causes.attribution.part_signature import k2_signature
+from rlaudit.causes.attribution.part_signature import SHARE, k2_signature
 from rlaudit.causes.attribution.rival_patterns import (
     NORMAL_MEDIAN,
     SURELY_ALIKE,
@@ -92,7 +92,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         and count >= FEWEST
         and count > MORE_THAN_A_TAIL * between,
         because=f"{100 * count / max(evidence.tokens, 1):.2f} % of the tokens, beyond six standard deviations"
-        f"{one_kind or ','} make",
+        f"{one_kind or ','} make {SHARE}",
     )
 
 

@@ -52,7 +52,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 that grows with the context."""
-    outcome = part_signature(evidence, NAME, "what grows with the length of the context", LEAST_SHARE_BY_POSITION)
+    outcome = part_signature(evidence, NAME, "grows with the length of the context", LEAST_SHARE_BY_POSITION)
     if isinstance(outcome, Signature) and outcome.large and not _grows(evidence):
         return replace(outcome, large=False, because=f"typical tokens do not grow; {outcome.because}")
     return outcome

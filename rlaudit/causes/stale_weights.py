@@ -32,7 +32,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 that grows with the lag."""
     lag_T = evidence.columns["version_lag"]
-    return part_signature(evidence, NAME, f"what grows with the version lag ({lag_T.min():g} to {lag_T.max():g})")
+    return part_signature(evidence, NAME, f"grows with the version lag ({lag_T.min():g} to {lag_T.max():g})")
 
 
 CAUSE = Cause(

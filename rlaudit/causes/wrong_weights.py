@@ -24,7 +24,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if excess is None or excess.base is None or excess.slope_on_base is None:
         return NotTested("the base model says the same as the trainer")
     correlation = float(np.sign(excess.slope_on_base))
-    leaning = signature_of(evidence, excess.base, f"what leans to the base model (slope {excess.slope_on_base:.2f})")
+    leaning = signature_of(evidence, excess.base, f"leans to the base model (slope {excess.slope_on_base:.2f})")
     if correlation > 0:
         return leaning
     return NotTested(f"the rollout leans away from the base model (slope {excess.slope_on_base:.2f})")

@@ -228,5 +228,5 @@ def _say_what_cannot_run(version: str) -> None:
     needed = newer_glibc(version, "cpu", here)
     if needed:
         nearest = nearest_alike(version, "cpu", here, machine_named("cpu"))
-        instead = f"; ablate {nearest} instead, which decides the same" if nearest is not None else ""
+        instead = f"; ablate {nearest} instead, whose defaults are the same" if nearest is not None else ""
         say(f"vLLM {version} has no CPU build for this machine: it needs glibc {needed}, here is {here}{instead}")

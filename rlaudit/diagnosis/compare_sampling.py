@@ -71,7 +71,7 @@ def meanings_of(values: Mapping[str, Any], source: str) -> Meanings:
         assumed.append("the sampling temperature is not known: 1 is taken (--temperature, --config or rollout.yaml)")
     if "trainer_temperature" not in values and sampling.temperature != 1.0:
         assumed.append(
-            "the trainer is taken to divide its logits by the sampling temperature (else: --trainer-temperature)"
+            "the trainer is assumed to divide its logits by the sampling temperature; if not: --trainer-temperature"
         )
     return Meanings(sampling, trainer, replays, source, tuple(assumed))
 

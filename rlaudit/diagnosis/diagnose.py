@@ -234,7 +234,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         for block in blocks
         if block.replay is not None and block.replay.verdict is Verdict.NOT_TESTED
     ]
-    lines.append("weight updates: every arm loads its weights once")
+    lines.append("weight updates: not tested, every arm loads its weights once")
     treatments = [arm.treatment for block in run.plan.blocks for arm in block.arms]
     lines += flashinfer_not_seen(treatments, machine_of(run.setup.accelerator))
     if run.setup.accelerator.kind == "cpu":

@@ -172,7 +172,7 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     elif path.decided is Decided.ORDINARY:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {usual.dtype} engine (up to "
-            f"{ORDINARY:g}), and no cause shows. Rounding moves {moved}, which is not the engine's fault"
+            f"{ORDINARY:g}), and no cause shows. Rounding alone moves {moved}: any engine does that"
         )
         step = "compare with today's engine (--before ROLLOUTS), which shows smaller faults as well"
         falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"

@@ -23,7 +23,7 @@ def would_have_shown(limits: Limits) -> str:
         f"a top-p that cuts more than {percent(limits.mass)} of the probability"
         if limits.mass is not None and limits.mass < 1
         else "",
-        f"a likeliest token drawn {100 * limits.first_choices:.2g} percentage points more often than reported"
+        f"the likeliest token drawn {100 * limits.first_choices:.2g} percentage points more often than reported"
         if limits.first_choices is not None
         else "",
     ]
@@ -32,7 +32,7 @@ def would_have_shown(limits: Limits) -> str:
     if not first:
         return ""
     begun = _listed(first)
-    further = f". {others[0][0].upper()}{_listed(others)[1:]} would have shown, too" if others else ""
+    further = f". {others[0][0].upper()}{_listed(others)[1:]} would have shown as well" if others else ""
     ruled_out = _ruled_out(limits)
     return f"{begun[0].upper()}{begun[1:]} would have shown{further}{f'. {ruled_out}' if ruled_out else ''}"
 

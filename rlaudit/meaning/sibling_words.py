@@ -77,7 +77,11 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     if keeps_odds(side):
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
         like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
-    like = f"raw logprobs look so, as does {like}" if kind is Kind.RAW_REPORT else f"{like} does that"
+    like = (
+        f"raw logprobs, which leave out what was requested, do that; so does {like}"
+        if kind is Kind.RAW_REPORT
+        else f"{like} does that"
+    )
     cause, step = CAUSES[kind]
     but = "" if kind is not Kind.OFF_TRAINER else "; but the log ratio does not follow the logprobs, as it does then"
     return Conclusion(

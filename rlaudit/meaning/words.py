@@ -83,7 +83,7 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
     if silent and not figures.sample_differs:
         unseen.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
     biases = "other logit biases" if meaning.requested.logit_bias else "logit bias"
-    unseen.append(f"{biases}, bad words and grammars are not among the meanings tried")
+    unseen.append(f"{biases}, bad words and grammars: not tried")
     if figures.sample.best.penalised or figures.report.best.penalised:
         unseen.append("penalties are tried at 1.05, 1.1, 1.2 and as requested only")
     return tuple(unseen)
@@ -462,7 +462,7 @@ def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
     factor = figures.temperature
     if factor is not None:
         lines.append(
-            f"by the top logprobs of both sides, the trainer's temperature over the reported one is {factor.value:.3f} "
-            f"[{factor.low:.3f}, {factor.high:.3f}]"
+            f"by the top logprobs of both sides, the trainer's temperature is {factor.value:.3f} "
+            f"[{factor.low:.3f}, {factor.high:.3f}] times the reported one"
         )
     return (*lines, *evidence_of_siblings(figures.siblings))

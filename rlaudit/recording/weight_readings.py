@@ -117,8 +117,8 @@ class WeightReadings:
             return
         held = len(self.known - set(self.stayed) - set(self.otherwise))
         parts = [
-            f"weights were read back after {len(self.updates)} updates: {held} of {len(self.compared)} tensors that "
-            "compare always held what was sent, as their dtype has it"
+            f"weights were read back after {len(self.updates)} updates: {held} of {len(self.compared)} comparable "
+            "tensors always held what was sent, rounded to their dtype"
         ]
         if self.otherwise:
             parts.append(f"{len(self.otherwise)} held neither that nor what they had held")
@@ -133,7 +133,7 @@ class WeightReadings:
         if self.changed:
             share = self.rounded_away / self.changed
             parts.append(
-                f"{100 * share:.1f} % of {self.changed} elements that changed were rounded to the value they had"
+                f"{100 * share:.1f} % of {self.changed} changed elements were too small a change for the dtype"
             )
         if self.rounded_away:
             shares = [

@@ -70,7 +70,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"{engine_of(side)} takes {', '.join(left)} from {file} if a request leaves {them} out"
         if audit.crosses(PENALTIES_FROM_THE_MODEL) and set(left) & set(PENALTIES):
             message += " (the penalties are new in 0.31.0)"
-        message += ". Set generation_config=vllm, or name all of them in the sampling parameters."
+        message += ". Set generation_config=vllm, or write these parameters into every request."
         fix = audit.fix("take vLLM's neutral sampling defaults", safe=False, generation_config="vllm")
         severity = Severity.WARNING if certain else Severity.NOTE
         yield RULE.finding(audit, severity, "generation_config", message, fix, by=("model",))

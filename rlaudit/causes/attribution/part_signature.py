@@ -14,8 +14,12 @@ LEAST_SHARE_BY_POSITION = 0.2
 LEANS_BELOW = 5e-3
 
 
+# In a clause: where the share of the mismatch stands.
+SHARE = "{share}"
+
+
 def part_signature(evidence: TokenEvidence, name: str, because: str, least_share: float = LEAST_SHARE) -> Outcome:
-    """Return the signature of the part `name`; `because` says what the part is."""
+    """Return the signature of the part `name`; `because` says of its share where it stands."""
     excess = evidence.excess
     if excess is None or name not in excess.parts:
         return NotTested("its covariate does not vary in these data")
@@ -33,7 +37,7 @@ def signature_of(evidence: TokenEvidence, part: CausePart, because: str, least_s
     is_large_K = (share_K >= least_share) & (np.append(part.k2, part.left_K) > least_k2)
     large = bool(is_large_K.all()) and low >= SURELY
     leans = not large and bool((is_large_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any())
-    return k2_signature(part.ends, (share, low, high), part.surely_p, large, f"{because}:", leans)
+    return k2_signature(part.ends, (share, low, high), part.surely_p, large, f"{SHARE} {because}", leans)
 
 
 def k2_signature(
@@ -46,8 +50,10 @@ def k2_signature(
 ) -> Signature:
     """Return a signature whose effect is a part of k2. k2, share: value, low and high; the share is of the excess.
 
-    because: up to that share.
+    because: a clause with SHARE where the share stands.
     """
     value, low, high = share
-    because = f"{because} {100 * value:.0f} % [{100 * low:.0f} %, {100 * high:.0f} %] of the mismatch (k2)"
+    because = because.replace(
+        SHARE, f"{100 * value:.0f} % [{100 * low:.0f} %, {100 * high:.0f} %] of the mismatch (k2)"
+    )
     return Signature(p_value, *k2, "k2, nats^2", large, because, *share, leans)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LABELS: Mapping[ActionKind, str] = {
     ActionKind.FIX: "--fix {of}",
     ActionKind.FRAMEWORK: "Take {of}",
-    ActionKind.CHANGE: "Change {of}",
+    ActionKind.CHANGE: "Change or remove {of}",
     ActionKind.UNSAFE_FIX: "--fix=unsafe changes results, so check first: {of}",
     ActionKind.DECIDE: "Decide on {of}",
     ActionKind.RECORD: "Record the run: rlaudit record -- COMMAND",

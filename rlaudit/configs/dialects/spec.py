@@ -30,6 +30,7 @@
     not seen: [{if: ..., say: ...}]
     write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)
 
+Needed are `marks`, `title`, `read`, `files` and `layouts`; with `extends`, the first two.
 `extends: verl` takes another dialect's entries, section by section, and replaces those that it has itself; a null takes
 an entry out. The lines before the first blank one are the head, all that is read for files without its marks. Another
 program of the framework has a file of its own, `NAME.PROGRAM.yaml`.

@@ -12,9 +12,9 @@ PACKAGE = Path(rlaudit.__file__).parent
 # Files that run in other interpreters, our own data, what the command itself has just written, and numbers that are
 # read in another way.
 APART = re.compile(
-    r"parse_json\.py|engines/inside/(scripts|extension)/|trainer/|vllm/(builds|catalogue|lifetimes|measured|review)"
+    r"parse_json\.py|engines/inside/(scripts|extension)/|trainer/|vllm/(builds|facts|measured|review)"
     r"|engines/cells/worker\.py|engines/environments/describe_interpreter\.py|engines/models/(convert_gguf|model_types)\.py"
-    r"|cli/demo\.py|report/read_report\.py|recording/(hook_points\.py|shipped/)|tokens/recorded/(sampling_groups|recording_notes)\.py"
+    r"|cli/(demo|names)\.py|report/read_report\.py|recording/(hook_points\.py|shipped/)|tokens/recorded/(sampling_groups|recording_notes)\.py"
 )
 
 

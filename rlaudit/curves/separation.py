@@ -180,6 +180,9 @@ def _worth_logarithms(reference_RN: Floats, candidate_CN: Floats) -> bool:
         return False
     trend_NQ = _trend_columns(reference_RN.shape[1])
     plain, logs = (_without_trend(values.T, trend_NQ) for values in (reference_RN, np.log(reference_RN)))
+    if np.ptp(plain) <= NO_NOISE * np.abs(reference_RN).max():
+        # What is left is rounding, whose shape is the processor's.
+        return False
     return _skewness(plain) > max(SKEWED, 2 * abs(_skewness(logs))) and _unevenness(logs) <= _unevenness(plain) + 0.05
 
 

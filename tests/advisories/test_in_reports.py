@@ -48,7 +48,7 @@ def test_a_pin_decides_and_stands_in_the_message(
     arguments = ["inspect", "train.py", "--from", "0.18.1", "--to", "0.19.0"]
     text = printed(capsys, *arguments, code=code)
     assert ("trl 1.6.0 (uv.lock:3 pins 1.6.0) does that (affected: 0.28.0 to 1.9.0)" in text) is bool(code)
-    assert ("Take trl 1.10.0 or later: trl-reloads-first-weights" in text) is bool(code)
+    assert ("Take trl 1.10.0 or later (for trl-reloads-first-weights" in text) is bool(code)
     given = printed(capsys, *arguments, "--framework", "trl==1.5.0", code=1)
     assert "trl 1.5.0 (--framework pins 1.5.0) does that" in given
 

@@ -118,7 +118,7 @@ def test_a_trainer_that_ignores_the_temperature_is_told_from_an_engine_that_does
     run = laboratory.ablate(laboratory.recipe(block, max_tokens=40))
     semantic = run.layer("semantic")
     assert semantic["verdict"] == "mismatch"
-    assert semantic["cause"].startswith("the trainer recomputes wrongly: tokens are sampled and reported at T=0.7")
+    assert semantic["cause"].startswith("the trainer differs in temperature: tokens are sampled and reported at T=0.7")
     assert "raw" not in semantic["cause"]
 
 

@@ -45,7 +45,7 @@ def test_raw_logprobs_at_a_temperature_other_than_one_are_a_semantic_mismatch(mi
     assert semantic["verdict"] == "mismatch"
     assert semantic["cause"].startswith("raw logprobs")
     assert "T=0.7" in semantic["cause"]
-    assert semantic["next"] == "set logprobs_mode=processed_logprobs, then audit again"
+    assert semantic["next"] == "set logprobs_mode=processed_logprobs (tried here: it takes the mismatch away)"
 
 
 def test_compare_and_diagnose_name_the_cause_that_the_run_names(migration: Run, shared_laboratory: Laboratory) -> None:

@@ -17,7 +17,7 @@ NUMBERS = {"html": "&#22870;", "text": "\\u5956"}
 
 
 def curves(folder: Path, report_format: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    rows = "".join(f"{step},{step}.5,0.01\n" for step in range(30))
+    rows = "".join(f"{step},{step}.{5 + step % 3},0.01\n" for step in range(30))
     for name in ("a.csv", "b.csv"):
         (folder / name).write_text(f"step,{METRIC},k3\n{rows}", encoding="utf-8")
     words = ["curves", "a.csv", "b.csv", "--metric", METRIC, "--output", report_format]

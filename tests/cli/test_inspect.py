@@ -258,7 +258,7 @@ def test_nothing_heavy_is_imported(desk: Desk) -> None:
     }
 
 
-@pytest.mark.parametrize(("here", "says"), [("2.36", "ablate 0.11.1 instead, whose defaults are the same"), ("2.38", "")])
+@pytest.mark.parametrize(("here", "says"), [("2.36", "0.11.1 instead, whose defaults are the same"), ("2.38", "")])
 def test_a_release_that_cannot_run_on_this_processor_is_named_with_the_nearest_one_alike(
     here: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

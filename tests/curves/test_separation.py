@@ -108,6 +108,14 @@ def test_a_reference_without_noise_gives_no_band() -> None:
         separate(np.stack([np.sin(line)] * 2), line, 0.05, True, np.random.default_rng(0))
 
 
+def test_rounding_of_a_straight_line_is_no_noise_on_any_processor():
+    """Its shape, which differs by processor, would decide whether logarithms are taken, in which a line is curved."""
+    line = np.arange(30) + 0.5
+    for wobble in np.random.default_rng(5).exponential(2e-15, (20, 30)):
+        with pytest.raises(ValueError, match="all trend and no noise"):
+            separate(line[None] + wobble, line[None], 0.01, False, np.random.default_rng(0))
+
+
 def several(noise: Noise, trial: int, size: float, candidates: int) -> Separation:
     """Three seeds of the reference, and these of a candidate that is changed all along."""
     generator = np.random.default_rng([trial, candidates])

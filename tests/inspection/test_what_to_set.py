@@ -44,6 +44,6 @@ def test_the_first_screen_names_the_form_that_reaches_the_engine(
 
 def test_where_no_form_is_known_the_first_screen_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """AReaL has no field that says no to async scheduling, and drops a false."""
-    assert "async_scheduling=false for vLLM's engine, where --fix cannot write it" in _to_set(
+    assert "async_scheduling=false among vLLM's engine arguments, by hand" in _to_set(
         tmp_path / "run.yaml", AREAL, capsys
     )

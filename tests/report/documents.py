@@ -10,7 +10,7 @@ import numpy as np
 
 from rlaudit.diagnosis.answer import answer
 from rlaudit.diagnosis.move import Change, Move, Side, changes_of
-from rlaudit.layers import Verdict
+from rlaudit.layers import Layer, Verdict, judged_as
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_type
 from rlaudit.text.plain import plain
@@ -47,7 +47,8 @@ def move() -> dict[str, Any]:
         fixed=replace(today, layers=(match, match, match), causes=()),
         changes=changes_of(today, today, (Change.NEARER, "k3 0.0192 -> 0.0025 nats")),
     )
-    return dict(plain(replace(moved, answer=answer(moved, "set top_p=1"))))
+    first = judged_as(Layer.SEMANTIC, off, "", following="set top_p=1")
+    return dict(plain(replace(moved, answer=answer(moved, first))))
 
 
 def token_figures(

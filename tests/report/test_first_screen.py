@@ -13,7 +13,7 @@ def test_text_begins_with_the_answer_and_has_the_layers_of_both_sides_in_columns
     lines = text.render(documents.records(documents.ablation()), width).replace("\x1b[2m", "").splitlines()
     screen = "\n".join(lines[:20])
     assert " ".join(SENTENCES) in " ".join(screen.replace("\x1b[0m", "").split())
-    rows = [line.split() for line in lines[:14]]
+    rows = [line.split() for line in lines[:18]]
     assert ["the", "move", "same", "nearer", "-"] in rows
     assert ["today", "(0.8.5)", "filters-not-replayed", "-", "-"] in rows
 

@@ -126,7 +126,7 @@ def _layers(
 
 def _changed(gone: int, new: int) -> str:
     numbers = ", ".join(f"{number} {what}" for number, what in ((gone, "gone"), (new, "new")) if number)
-    return f"changed: {numbers} findings" if numbers else "no change found"
+    return f"changed: {numbers}" if numbers else "no change found"
 
 
 def _found(severities: Sequence[Severity]) -> str:

@@ -15,6 +15,9 @@ STOPS = {
     ),
     "an assert": "import vllm\nassert version.parse(vllm.__version__) <= version.parse('0.10.2')\n",
     "a name for the version": "V = metadata.version('vllm')\nif not V.startswith('0.10.'):\n  raise RuntimeError\n",
+    "a range": (
+        "import vllm\nif not Version('0.8') <= Version(vllm.__version__) < Version('0.12'):\n  raise ImportError\n"
+    ),
     "a list": "from vllm import __version__ as v\nif v not in ('0.9.2', '0.10.2') and v != '1':\n  raise ImportError\n",
 }
 PASSES = {

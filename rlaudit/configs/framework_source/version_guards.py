@@ -114,8 +114,12 @@ def _holds(test: ast.expr, names: Mapping[str, Any], vllm: str) -> bool:
         if _value(test.func.value, names, vllm) != vllm or len(test.args) != 1:
             raise _NoGuardError
         return vllm.startswith(_value(test.args[0], names, vllm))
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+    if not isinstance(test, ast.Compare):
         raise _NoGuardError
+    if len(test.ops) > 1:
+        operands = [test.left, *test.comparators]
+        links = zip(operands, test.ops, operands[1:], strict=False)
+        return all(_holds(ast.Compare(left, [op], [right]), names, vllm) for left, op, right in links)
     left, right = _value(test.left, names, vllm), _value(test.comparators[0], names, vllm)
     if not {vllm, Version(vllm)}.intersection((left, *right) if isinstance(right, tuple) else (left, right)):
         raise _NoGuardError

@@ -68,7 +68,7 @@ def test_limits_are_said_in_units_of_the_reader():
     )
     assert said == (
         "A mean ratio off by more than 1.3 %, a temperature off by more than 4.2 % or a shift in more than 0.4 % of "
-        "sequences would have shown. A top-p that cuts more than 3 % of the probability would have shown, too. The "
+        "sequences would have shown. A top-p that cuts more than 3 % of the probability would have shown as well. The "
         "tokens that were drawn rule out a top-p below 0.919 or a top-k below 20"
     )
     assert would_have_shown(Limits()) == ""

@@ -136,4 +136,6 @@ def test_a_suppressed_finding_does_not_decide_the_exit_code(desk: Desk) -> None:
 def test_what_to_do_about_a_suppression_names_it(desk: Desk) -> None:
     desk.file("x.yaml", with_comment("# rlaudit: ignore[toy-caching] gone", WARM_LINE))
     desk.inspect("x.yaml")
-    assert "  - Change or remove the suppression of toy-caching (for suppression-unused, so today already)\n" in desk.out
+    assert (
+        "  - Change or remove the suppression of toy-caching (for suppression-unused, so today already)\n" in desk.out
+    )

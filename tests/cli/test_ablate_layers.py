@@ -113,6 +113,16 @@ def test_only_the_clip_range_that_the_recipe_writes_is_held_against_an_engine(la
     assert verdicts == {"ppo": "match", "gspo": "mismatch"}
 
 
+def test_a_reference_with_raw_logprobs_is_a_yardstick_under_what_they_mean(laboratory: Laboratory) -> None:
+    raw = {"version": V1, "levels": {"logprobs-mode": "raw"}, "environment_variables": {"FAKE_VLLM_DRIFT": "0.05"}}
+    block = {"name": "fixed", "reference": raw, "candidate": drifting("0.05"), "repeats": 0}
+    run = laboratory.ablate(laboratory.recipe(block, prompts=many_prompts(laboratory), max_tokens=20, **IN_BFLOAT16))
+    assert [change["change"] for change in run.report["move"]["changes"]][:2] == ["fixed", "same"]
+    path = run.layer("inference path")
+    assert path["verdict"] == "match"
+    assert any("times the reference's" in line for line in path["evidence"])
+
+
 def test_a_trainer_that_ignores_the_temperature_is_told_from_an_engine_that_does(laboratory: Laboratory) -> None:
     block = {"name": "ignored", "candidate": PROCESSED, "repeats": 0, "trainer": {"temperature": "ignore"}}
     run = laboratory.ablate(laboratory.recipe(block, max_tokens=40))

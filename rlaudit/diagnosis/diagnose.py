@@ -209,7 +209,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     lines = []
     for (block_name, name), arm in run.arms.items():
         if arm.failure is not None:
-            state = arm.status if arm.status == arm.failure.boundary else f"{arm.status} at {arm.failure.boundary}"
+            state = arm.status if arm.status == arm.failure.boundary else f"{arm.status} ({arm.failure.boundary})"
             lines.append(f"{block_name}, {name}, {state}: {arm.failure.message}")
     lines += [run.ended_early] if run.ended_early else []
     lines += [f"block {name} was not run: {reason}" for name, reason in run.plan.left_out.items()]

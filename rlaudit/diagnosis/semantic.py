@@ -152,7 +152,7 @@ def say_meaning_of_arms(
 def _without_candidate(candidate: "FinishedArm | None") -> Judgement:
     because, step = "the candidate has no figures", ""
     if candidate is not None and candidate.failure is not None:
-        because += f" ({candidate.status} at {candidate.failure.boundary}: {candidate.failure.message})"
+        because += f" ({candidate.status}, {candidate.failure.boundary}: {candidate.failure.message})"
         step = "fix what stopped the candidate, then give the same command again: arms that ended well are kept"
     return judged_as(Layer.SEMANTIC, Verdict.NOT_TESTED, because, following=step)
 

@@ -57,7 +57,7 @@ def number(value: float | None) -> str:
 
 def arm_state(arm: "Arm") -> str:
     """Return ok, unsupported, or failed and at which boundary. The report's `not_seen` has the whole reason."""
-    return f"failed at {arm.error.boundary}" if arm.error and arm.status == "failed" else arm.status
+    return f"failed ({arm.error.boundary})" if arm.error and arm.status == "failed" else arm.status
 
 
 def damaged(files: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ def test_a_failed_arm_names_its_boundary_and_its_root_cause(ill: Run, name: str,
     assert arm["error"]["boundary"] == boundary
     assert words in arm["error"]["message"]
     assert "\n" not in arm["error"]["message"]
-    assert f"{name}, failed at {boundary}: " in "\n".join(ill.report["not_seen"])
+    assert f"{name}, failed ({boundary}): " in "\n".join(ill.report["not_seen"])
     assert words in ill.stdout
 
 
@@ -99,7 +99,7 @@ def test_when_the_candidate_has_no_figures_no_layer_is_judged(laboratory: Labora
     assert {layer["verdict"] for layer in run.report["layers"]} == {"not tested"}
     assert run.exit_code == 3
     semantic = run.layer("semantic")
-    assert "failed at" in semantic["because"]
+    assert "failed, " in semantic["because"]
     assert "arms that ended well are kept" in semantic["next"]
 
 

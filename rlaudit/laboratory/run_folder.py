@@ -49,7 +49,7 @@ class RunFolder:
     def begin(self, plan: Mapping[str, Any]) -> None:
         """Write the plan, and remove a report that is of another plan or damaged."""
         written = json.dumps(mask(plan), indent=1).encode()
-        self._plan, self._requested = hashlib.sha256(written).hexdigest(), []
+        self._plan, self._requested = _plan_digest(json.loads(written)), []
         reported = self._last_report()
         files = (self.folder / name for name in (PLAN, CELLS, SEAL))
         with replacing(*files, through_links=False) as (plan_draft, cells, seal):
@@ -205,10 +205,16 @@ def cells_of_plan(folder: Path) -> Sequence[str] | None:
     try:
         document = parse_json(path.read_bytes()) if size <= LARGEST else {}
         with open_regular(folder / PLAN) as file:
-            plan = hashlib.sha256(file.read()).hexdigest()
+            plan = _plan_digest(parse_json(file.read()))
         return [str(key) for key in document["cells"]] if document["plan"] == plan else []
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
+
+
+def _plan_digest(plan: Mapping[str, Any]) -> str:
+    """Return what tells plans apart. When and in which words it was asked for does not."""
+    provenance = {name: value for name, value in plan.get("provenance", {}).items() if name not in {"date", "command"}}
+    return hashlib.sha256(json.dumps({**plan, "provenance": provenance}, sort_keys=True).encode()).hexdigest()
 
 
 def _was_sealed(folder: Path) -> bool:

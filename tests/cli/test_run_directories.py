@@ -9,6 +9,8 @@ import pytest
 from damaged_runs import trials
 from laboratories import V1, Laboratory
 
+from rlaudit.laboratory.run_setup import RunSetup
+
 PLAIN = {"name": "plain", "candidate": {"version": V1}, "repeats": 0}
 DAMAGES = 8
 # A bit, an end, an exchange and a loss of each kind of file.
@@ -64,7 +66,9 @@ def test_the_same_plan_given_again_and_stopped_leaves_the_last_report_and_so_do_
     two_seeds: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = two_seeds.command("report", str(two_seeds.run_dir), "--output", "json")
-    stopped(two_seeds, monkeypatch)
+    provenance = RunSetup.provenance
+    monkeypatch.setattr(RunSetup, "provenance", lambda setup: {**provenance(setup), "date": "2030-01-01 00:00 UTC"})
+    stopped(two_seeds, monkeypatch, "--quiet")
     after = two_seeds.command("report", str(two_seeds.run_dir), "--output", "json")
     assert (after.exit_code, after.stdout) == (1, before.stdout)
     assert two_seeds.command("compare", str(two_seeds.run_dir), "--quiet").exit_code == 1

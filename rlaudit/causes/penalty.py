@@ -24,8 +24,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if seen is None:
         return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
-        f"tokens that occurred before are {seen.shift.value:+.3g} nats off the others (over 1 - p), which makes "
-        f"{100 * seen.share:.0f} % of their squared log ratio"
+        f"log ratios, divided by 1 - p, are {seen.shift.value:+.3g} nats higher at tokens that occurred before than at "
+        f"new ones, which explains {100 * seen.share:.0f} % of the mismatch (k2) there"
     )
     lifted = seen.shift.value > 0 and seen.share >= LEAST_SHARE
     named, leans = seen.shift.shows(LEAST_SHIFT), seen.shift.leans(LEAST_SHIFT)

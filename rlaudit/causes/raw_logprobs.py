@@ -30,7 +30,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if high is not None and evidence.sampling.temperature != 1.0:
         because = (
             f"sampled at T={evidence.sampling.temperature:g}, and the mean ratio is {high.value:+.3g} "
-            f"[{high.low:+.3g}, {high.high:+.3g}] off 1, and only a temperature that the logprobs leave out raises it"
+            f"[{high.low:+.3g}, {high.high:+.3g}] above 1, which only logprobs without the temperature can be"
         )
         surely, leans = high.shows(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
         if surely or leans:

@@ -80,7 +80,7 @@ def ablate(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="With a recording: replay this engine argument or variable too. Those that name code or files are "
+            help="With a recording: replay this engine argument or variable too. Arguments that name code or files are "
             "dropped by default.",
         ),
     ] = None,

@@ -215,7 +215,7 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     window = slice(onset, detected + 1)
     because = f"the evidence passes its limit ({separation.threshold:.1f}) at step {ends[separation.detected]}"
     if at_once:
-        because += f"; step {ends[0]} already differs by more than reference and candidate vary"
+        because += f"; step {ends[0]} already differs by more than steps of one run do"
     if separation.last_statistic < separation.threshold / 2:
         notes += ("at the end of the curve it is inside the band again",)
     return replace(

@@ -197,7 +197,7 @@ def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
 def _with_those_beside(judgement: Judgement, beside: Sequence[tuple[str, Judgement]]) -> Judgement:
     """Return the judgement with what blocks without today's engine show: it is in no move, and turns no layer."""
     lines = [
-        f"beside it, block {name} (no engine of today): {other.verdict.value}"
+        f"block {name}, which has no engine of today: {other.verdict.value}"
         f"{f' ({other.cause})' if other.cause else ''}; {other.because}"
         for name, other in beside
     ]

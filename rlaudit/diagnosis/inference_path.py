@@ -81,7 +81,7 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "no arm's logprobs mean what the trainer assumes; the move compares both engines under what theirs mean",
+            "no arm's logprobs mean what the trainer assumes, so the move compares each engine under its own meaning",
             following=LAYER_1_FIRST,
         )
     arm, distance = judged
@@ -285,7 +285,7 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
 
 def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Explained:
     # If the whole is too small for signatures, that is the reason.
-    because = f"causes are not looked for up to a k2 of {attribution.margin:.2g} nats^2"
+    because = f"no cause is looked for below a k2 of {attribution.margin:.2g} nats^2"
     if attribution.named or attribution.unexplained is not None:
         because = attribution.because
     if not named:
@@ -367,7 +367,7 @@ def _falsifier(distance: Distance) -> str:
     """Say when a match is wrong."""
     held = {
         Yardstick.MARGIN: f"k3 is above {distance.tolerated:g} nats",
-        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats, and the reference is not",
+        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats, and that of the reference is not",
         Yardstick.CONSEQUENCE: f"more than {100 * NOTICEABLE_CLIPPING:.0f} % leaves the clip range",
     }[distance.yardstick]
     return f"with more tokens, longer completions or other prompts {held}"
@@ -443,7 +443,7 @@ def _felt(distance: Distance) -> str:
         low, high = ranges[clip]
         bound = felt.at_most[clip]
         tells = math.isfinite(bound) and (share.high is None or bound < share.high)
-        at_most = f", at most {100 * bound:.2g} % by its mean square" if tells else ""
+        at_most = f" (at most {100 * bound:.2g} %, as k2 shows)" if tells else ""
         shares.append(
             f"{_in_percent(share)} of {ROWS[clip]} out of the clip range {1 - low:g} to {1 + high:g}{at_most}"
         )
@@ -483,7 +483,7 @@ def _because_margin(distance: Distance) -> str:
 def _because_reference(distance: Distance) -> str:
     against = distance.against
     assert against is not None
-    used = f"k3 is {figure(against.used, against.low, against.high)} times the most that today's engine lets pass"
+    used = f"k3 is {figure(against.used, against.low, against.high)} times the limit that today's engine sets"
     if distance.withheld:
         return f"{used}; that engine itself is farther off than usual for its dtype, and may have the same fault"
     if distance.verdict is Verdict.MATCH:

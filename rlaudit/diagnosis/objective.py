@@ -84,7 +84,7 @@ def say_objective_of_arm(
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, "the candidate has no figures")
     evidence = (
         f"{arm.name}: {_figures(arm.measurements)}",
-        "staleness: 0, every arm scores the weights it sampled from",
+        "staleness: 0, as each arm is scored with the weights it sampled with",
     )
     fits = fitting_correction(arm.measurements, settings)
     words = _Words(

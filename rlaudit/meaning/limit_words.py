@@ -23,7 +23,7 @@ def would_have_shown(limits: Limits) -> str:
         f"a top-p that cuts more than {percent(limits.mass)} of the probability"
         if limits.mass is not None and limits.mass < 1
         else "",
-        f"the likeliest token drawn {100 * limits.first_choices:.2g} percentage points more often than reported"
+        f"likeliest tokens drawn {100 * limits.first_choices:.2g} percentage points too often"
         if limits.first_choices is not None
         else "",
     ]
@@ -72,17 +72,19 @@ def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
     """Return what is too little for a verdict, each with how much more settles it."""
     lines = []
     if limits.mean_ratio is None or limits.mean_ratio > LARGEST_MEAN_RATIO:
-        shown = "" if limits.mean_ratio is None else f" (now {percent(limits.mean_ratio)})"
+        shown = "" if limits.mean_ratio is None else f" (these show {percent(limits.mean_ratio)} and more)"
         needed = max(prompts_to_show(prompts, limits.mean_ratio, LARGEST_MEAN_RATIO), FEWEST_CLUSTERS)
-        lines.append(f"about {needed} prompts like these show a mean ratio off by {percent(LARGEST_MEAN_RATIO)}{shown}")
+        lines.append(
+            f"about {needed} prompts like these would show a mean ratio off by {percent(LARGEST_MEAN_RATIO)}{shown}"
+        )
     step = limits.inverse_temperature
     if step is not None and step > LARGEST_STEP:
         needed = prompts_to_show(prompts, step, LARGEST_STEP)
-        lines.append(f"about {needed} prompts like these show a temperature off by {percent(LARGEST_STEP)}")
+        lines.append(f"about {needed} prompts like these would show a temperature off by {percent(LARGEST_STEP)}")
     if limits.mass is not None and limits.mass > LARGEST_MASS:
         now = f" (now one that cuts {percent(limits.mass)} may hide)" if limits.mass < 1 else ""
-        lines.append(f"more samples of each prompt show a filter{now}")
+        lines.append(f"more samples of each prompt would show a filter{now}")
     if limits.shifted is not None and limits.shifted > LARGEST_SHIFTED:
         needed = math.ceil(sequences * limits.shifted / LARGEST_SHIFTED)
-        lines.append(f"about {needed} sequences show a shift in {percent(LARGEST_SHIFTED)} of them")
+        lines.append(f"about {needed} sequences would show a shift in {percent(LARGEST_SHIFTED)} of them")
     return lines

@@ -78,7 +78,7 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
         like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
     like = (
-        f"raw logprobs, which leave out what was requested, do that; so does {like}"
+        f"raw logprobs do that, as they leave out what was requested; so does {like}"
         if kind is Kind.RAW_REPORT
         else f"{like} does that"
     )

@@ -370,12 +370,12 @@ def _more_than_nothing(figures: LoggedFigures) -> str:
     """Say what these columns cannot show, and which would; or how much more data shows smaller deviations."""
     limits, siblings = figures.limits, figures.siblings
     if limits.cannot_show:
-        unseen = f"these columns never show {limits.cannot_show[0]}"
+        unseen = f"nothing here shows {limits.cannot_show[0]}"
         if siblings is not None and not siblings.broken:
-            return f"{unseen}; a match takes {what_would_tell(siblings)}"
-        return f"{unseen}: {GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}"
+            return f"for a match, {what_would_tell(siblings)}; {unseen}"
+        return f"{GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}; without it {unseen}"
     needed = prompts_to_show(figures.prompts, limits.inverse_temperature, SAME_STEP)
-    return f"about {needed} prompts like these show a temperature off by {percent(SAME_STEP)}"
+    return f"about {needed} prompts like these would show a temperature off by {percent(SAME_STEP)}"
 
 
 def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:

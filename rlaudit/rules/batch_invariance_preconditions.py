@@ -71,7 +71,9 @@ def _without_its_backend(audit: Audit) -> Iterator[Finding]:
     elif backend is None:
         by_argument = audit.after.exists("attention_backend")
         how = "attention_backend" if by_argument else "VLLM_ATTENTION_BACKEND"
-        message = f"vLLM {version} does not start with {VARIABLE} and no attention backend. Set {how}=FLASH_ATTN."
+        message = (
+            f"vLLM {version} does not start with {VARIABLE} unless an attention backend is set. Set {how}=FLASH_ATTN."
+        )
         fix = audit.fix("Choose FLASH_ATTN", safe=False, attention_backend="FLASH_ATTN") if by_argument else None
         yield _finding(audit, Severity.ERROR, message, fix)
     elif str(backend).upper() not in accepted:

@@ -53,7 +53,7 @@ def _finding(audit: Audit) -> Finding:
     message = f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}"
     fix = None
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
-        message += ", which ignores a false (0.11.1 does not). Rounding of long prompts changes with it."
+        message += ", which ignores false (0.11.1 and later obey it). Rounding of long prompts changes with it."
     else:
         message += ". Rounding of long prompts changes with it. A false keeps what runs today, and vLLM warns that the "
         message += "engine may crash or produce incorrect outputs with it: try it before you keep it."

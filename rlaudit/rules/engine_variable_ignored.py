@@ -59,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             message = (
                 f"{VARIABLE}=0 requests V0, which vLLM {version} does not have: it runs V1"
                 f"{', with a log line about an unknown variable' if logged else ' and says nothing'}. "
-                "Remove it, and decide what V1 changes by default."
+                "Remove it, and decide about each default that V1 changes."
             )
             severity = Severity.ERROR if ran else Severity.WARNING
             yield RULE.finding(audit, severity, VARIABLE, message, confirm=CONFIRM)

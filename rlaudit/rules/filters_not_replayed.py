@@ -81,7 +81,10 @@ def _consequence(audit: Audit) -> str:
         ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
         whose = f"{engine_of(audit.after)} returns logprobs of the cut distribution, the trainer of the whole"
         return f"{whose}, so the {ratio} is below 1"
-    whole = f"{engine_of(audit.after)} returns logprobs of the whole softmax, so the tokens are off-policy unseen"
+    whole = (
+        f"{engine_of(audit.after)} returns logprobs of the whole softmax, so the tokens are off-policy and no metric "
+        "shows it"
+    )
     return f"{whole}; processed ones would not fix that, and move every ratio" if _needs_raw(audit) else whole
 
 

@@ -69,10 +69,12 @@ def _moved(
         return
     where = f"the release that vLLM {audit.after.version} needs"
     if isinstance(old, Unknown):
-        message = f"{name} is not written: {_spell(new)} in {where}. What it is today is not known: {old.reason}."
+        message = f"Nothing here sets {name}: it is {_spell(new)} in {where}. Today's value is not known: {old.reason}."
         yield RULE.finding(audit, Severity.NOTE, name, message)
         return
-    message = f"{name} is not written: {_spell(old)} in the framework today, and {_spell(new)} in {where}. Write it."
+    message = (
+        f"Nothing here sets {name}: it is {_spell(old)} in the framework today, and {_spell(new)} in {where}. Write it."
+    )
     yield RULE.finding(audit, severity, name, message)
 
 

@@ -57,7 +57,7 @@ def _finding(audit: Audit) -> Finding:
         "Turn it off to keep what runs today"
     )
     if cleaned(audit) is True:
-        message += "; weight updates clean the cache here, so the prompts' rounding is what remains"
+        message += "; weight updates empty the cache here, so only the rounding of prompts changes"
         severity = Severity.NOTE
     else:
         severity = Severity.WARNING

@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if is_greedy(audit.after) or facts.divides_by_temperature is False:
         return
     heat, cut = temperature(audit.after), filters(audit.after)
-    lacking = f"{engine_of(audit.after)} takes processed logprobs before temperature and filters"
+    lacking = f"{engine_of(audit.after)} computes processed logprobs before temperature and filters"
     remedy = "Move to 0.10.2 or later, where they are taken after them."
     if isinstance(heat, Unknown):
         reason = f"Whether that matters here is open: {heat.reason}."
@@ -64,9 +64,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     if missing:
         uses = facts.uses_rollout_logprobs is True and in_the_loss(audit.config)
         certain = facts.divides_by_temperature is True and uses
-        message = f"{lacking}: without {' and '.join(missing)}, and the trainer applies that. {remedy}"
+        message = f"{lacking}, so they leave out {' and '.join(missing)}; the trainer applies that. {remedy}"
         if not certain:
-            message = f"{lacking}: without {' and '.join(missing)}, which a trainer usually applies. {remedy}"
+            message = f"{lacking}, so they leave out {' and '.join(missing)}, which a trainer usually applies. {remedy}"
         severity = Severity.ERROR if certain else Severity.WARNING
         confirm = Trial(("engine-version=0.10.2",))
         yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=confirm)

@@ -234,7 +234,7 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     case.fit()
     least = TIMES_FLOOR * floor if floor is not None else margin
     if case.excess.k2_low <= least:
-        case.leave(f"causes are looked for from a k2 of {least:.2g} nats^2 on, and this is {case.excess.k2:.2g}")
+        case.leave(f"the k2 of {case.excess.k2:.2g} nats^2 is below {least:.2g}, where the search for causes begins")
         return case.attribution(margin, unexplained=None)
     case.name_causes(Stage.EXCESS)
     return case.attribution(margin, unexplained=case.unexplained())

@@ -39,7 +39,7 @@ def _notes(log: RecordedLog) -> Iterator[str]:
         policy = "old policy" if Role.OLD in scored_for else "policy in training"
         yield f"the trainer's logprobs are those that its loss took as the {policy}'s"
     if any(served.first_sampled for served in log.recording.served):
-        yield "weights were loaded before the first token: a model that scores is taken to have these"
+        yield "weights were loaded before the first token; a model given with --score is assumed to have the same"
 
 
 def not_seen(log: RecordedLog) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ of both sides, another temperature. From sampled logprobs alone, a temperature t
 mean ratio above 1 (1 + chi^2). Under this cause the sampled tokens follow the trainer's temperature. If they follow
 the reported logprobs, the trainer's temperature is wrong (cause trainer-temperature).
 Not covered: T=1 without filters and penalties, where raw and processed are the same numbers.
-Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (under the same mode, 0.10.0 left the temperature out).
+Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (vLLM 0.10.0 left the temperature out of processed logprobs, too).
 """
 
 from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Stage

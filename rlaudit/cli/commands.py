@@ -34,7 +34,7 @@ COMMANDS = {
     "report": ("rlaudit.cli.report:report", "Render a run again, finished or not."),
     "engines": ("rlaudit.cli.engines:app", "Isolated engine environments, one per vLLM version."),
     "explain": ("rlaudit.cli.explain:explain", "Print all about a rule, cause, metric, release or topic."),
-    "list": ("rlaudit.cli.list_what:list_", "List what rlaudit knows, one line each."),
+    "list": ("rlaudit.cli.list_what:list_", "List rules, causes, releases and more, one line each."),
 }
 
 

@@ -56,7 +56,7 @@ def list_(
         str | None, typer.Option(metavar="NAME", help="advisories: only those of this framework.")
     ] = None,
 ) -> int:
-    """List what rlaudit knows, one line each.
+    """List rules, causes, releases and more, one line each.
 
     With --from and --to: the advisories that a move between two releases crosses.
     """

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.curves.curve import Curve, Run
-from rlaudit.curves.logged_metric import Group
+from rlaudit.curves.logged_metric import Clip, Group
 from rlaudit.curves.pairing import Pair, pair_up
 from rlaudit.curves.separation import LONGEST, SHORTEST, Separation, separate, separates_from_constant
 
@@ -132,7 +132,7 @@ def undecided(name: str, pair: Pair | None, because: str) -> CurveMetric:
         group=None if metric is None else metric.group,
         framework=None if metric is None else metric.framework,
         definition=None if metric is None else metric.definition,
-        clipping=None if metric is None else metric.clip,
+        clipping=metric.clip if metric is not None and metric.clip in {Clip.BEFORE, Clip.AFTER} else None,
         trainer_logprobs=(metric.weights.value or None) if metric else None,
         outcome=Outcome.UNKNOWN,
         because=because,

@@ -27,8 +27,8 @@ class Clip(StrEnum):
 class Weights(StrEnum):
     """Whose logprobs the trainer's are."""
 
-    ROLLOUT = "under the rollout's weights: engine mismatch alone"
-    CURRENT = "of the current policy: engine mismatch, staleness and updates together"
+    ROLLOUT = "under the rollout's weights, so engine mismatch alone is in it"
+    CURRENT = "of the current policy, so engine mismatch, staleness and updates are mixed in it"
     NONE = ""
 
 

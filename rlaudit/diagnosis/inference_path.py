@@ -172,7 +172,7 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     elif path.decided is Decided.ORDINARY:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {usual.dtype} engine (up to "
-            f"{ORDINARY:g}), and no cause shows. Rounding alone moves {moved}: any engine does that"
+            f"{ORDINARY:g}), and no cause shows. In any engine such rounding moves {moved}"
         )
         step = "compare with today's engine (--before ROLLOUTS), which shows smaller faults as well"
         falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"
@@ -313,7 +313,7 @@ def _untested(attribution: Attribution) -> tuple[str, ...]:
     reasons = sorted(by_reason, key=lambda reason: reason[:2])
     lines = [f"not tested: {_which(by_reason[reason], left=reason[0])} ({reason[2]})" for reason in reasons]
     left = [name for reason in reasons[SHOWN:] for name in by_reason[reason]]
-    return (*lines[:SHOWN], *([f"not tested for other reasons: {', '.join(left)}"] if left else []))
+    return (*lines[:SHOWN], *([f"not tested either: {', '.join(left)}"] if left else []))
 
 
 def _which(names: Sequence[str], *, left: bool) -> str:
@@ -426,10 +426,10 @@ def _reference(reference: Reference) -> str:
 
 def _against(against: NonInferiority) -> str:
     how = "paired by prompt" if against.paired else "over other prompts"
-    ratio = "" if against.ratio is None else f", and {against.ratio:.3g} times the reference's"
-    limit = f"{against.times:g} times the reference's k3 plus {against.floor:.2g} nats"
+    ratio = "" if against.ratio is None else f"k3 is {against.ratio:.3g} times the reference's and "
+    limit = f"{against.times:g} x the reference's k3 + {against.floor:.2g} nats"
     used = figure(against.used, against.low, against.high)
-    return f"k3 is {used} times the limit of {limit} ({how}, {counted(against.clusters, 'prompt')}){ratio}"
+    return f"{ratio or 'k3 is '}{used} times the limit, {limit} ({how}, {counted(against.clusters, 'prompt')})"
 
 
 def _felt(distance: Distance) -> str:

@@ -1,6 +1,6 @@
 """What rlaudit must know about a kind of engine to install it, to start it, and to recognise what it cannot do.
 
-There is one kind so far, vLLM (vllm/engine.py); no other file names it.
+There is one kind so far, vLLM (engines/inside/engine.py); no other file names it.
 """
 
 from collections.abc import Mapping

@@ -118,7 +118,9 @@ def _in_file(file: PinnedIn) -> Hints:
     if hints.hints or hints.remarks or not file.kind.asks:
         return hints
     ranges = dict.fromkeys(pin.written for pin in file.pins if span(pin) is not None)
-    return Hints(remarks=tuple(f"{where} asks for vllm{bounds}, a range and not one version" for bounds in ranges))
+    return Hints(
+        remarks=tuple(f"{where} asks for vllm{bounds}: that is a range, and names no version" for bounds in ranges)
+    )
 
 
 def _logged(text: str) -> Iterator[Pin]:

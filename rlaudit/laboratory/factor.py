@@ -64,9 +64,9 @@ class ArmTrace:
     requested: Semantics = RAW
     # The meaning that its logprobs follow.
     reported: Semantics = RAW
-    # What the workers loaded and ran (engines/vllm/scripts/loaded_engine.py).
+    # What the workers loaded and ran (engines/inside/scripts/loaded_engine.py).
     loaded: Mapping[str, Any] = field(default_factory=dict)
-    # The same request alone and in a batch (engines/vllm/scripts/batch_probe.py).
+    # The same request alone and in a batch (engines/inside/scripts/batch_probe.py).
     batch_probe: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -93,7 +93,7 @@ class Factor:
     setting: str
     # From its setting to the level to try on a config that changes its release (`ablate CONFIG --from --to`).
     move: Callable[[Audit, str], Move | None]
-    # What `observe` needs beyond the settings that every engine reports (RESOLVED in engines/vllm/scripts/generate.py),
+    # What `observe` needs beyond the settings every engine reports (RESOLVED in engines/inside/scripts/generate.py),
     # each with its paths in the loaded VllmConfig: {"disable_cascade_attn": ("model_config.disable_cascade_attn",)}.
     reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # Matches the message of an engine that does not start with this factor: the arm is *unsupported*, not failed.

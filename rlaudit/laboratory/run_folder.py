@@ -49,7 +49,7 @@ class RunFolder:
     def begin(self, plan: Mapping[str, Any]) -> None:
         """Write the plan, and remove a report that is of another plan or damaged."""
         written = json.dumps(mask(plan), indent=1).encode()
-        self._plan, self._requested = _plan_digest(json.loads(written)), []
+        self._plan, self._requested = _plan_digest(parse_json(written)), []
         reported = self._last_report()
         files = (self.folder / name for name in (PLAN, CELLS, SEAL))
         with replacing(*files, through_links=False) as (plan_draft, cells, seal):

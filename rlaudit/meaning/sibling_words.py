@@ -158,7 +158,7 @@ def leaning_of_siblings(siblings: Siblings) -> str:
 
 def _line(name: str, side: Agreement) -> str:
     low, high, cut = side.step.low, side.step.high, cut_of(side)
-    shows = "no other temperature shows" if low <= 0 <= high else "another temperature shows, or a filter"
+    shows = "no other temperature" if low <= 0 <= high else "another temperature, or a filter"
     bounds = [
         # A bound of everything excludes nothing.
         f"a filter cuts at most {100 * cut:.1f} % of the probability" if cut < 1 else "",
@@ -166,7 +166,7 @@ def _line(name: str, side: Agreement) -> str:
     ]
     return "; ".join(
         [
-            f"samples of one prompt against {name}: {shows} (1/T {100 * side.step.value:+.1f} % "
+            f"drawn tokens against {name} show {shows} (1/T {100 * side.step.value:+.1f} % "
             f"[{100 * low:+.1f} %, {100 * high:+.1f} %])",
             *filter(None, bounds),
             f"from {_size(side)}",
@@ -183,4 +183,4 @@ def more_often(excess: Estimate) -> str:
 
 def _size(side: Agreement) -> str:
     draws, prompts = counted(side.draws, "draw"), counted(side.prompts, "prompt")
-    return f"{draws} in contexts that samples share, {prompts}"
+    return f"{draws} after beginnings that samples of a prompt share, {prompts}"

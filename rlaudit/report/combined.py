@@ -243,5 +243,10 @@ def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) ->
     if len(migrations) > 1:
         releases = ", ".join(sorted(f"{before} to {after}" for before, after in migrations))
         lines.append(f"these reports are of different vLLM releases ({releases})")
-    lines += [f"{report.command} {report.path}: {line}" for report in sources for line in report.document["not_seen"]]
+    for report in sources:
+        # A line of a comparison may begin with the table that it is about.
+        lines += [
+            f"{report.command} {report.path}: {line.removeprefix(f'{report.path}: ')}"
+            for line in report.document["not_seen"]
+        ]
     return list(dict.fromkeys(lines))

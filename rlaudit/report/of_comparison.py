@@ -58,7 +58,7 @@ def document_of(
 
 def _name(table: Compared) -> str:
     name = table.comparison.evidence.name or table.path
-    return f"before: {name}" if table.is_before else name
+    return f"{name} (today)" if table.is_before else name
 
 
 def _comparison(table: Compared) -> ReportedTable:
@@ -161,7 +161,7 @@ def _not_seen(compared: Sequence[Compared], allow_partial: bool) -> list[str]:
                 for met in table.faults.met.values()
             )
             lines.append(f"{prefix}{left}{allowed}: {kinds}")
-        for line in (*table.comparison.not_seen, *table.comparison.notes):
-            everywhere = all(line in (*other.comparison.not_seen, *other.comparison.notes) for other in compared)
+        for line in table.comparison.not_seen:
+            everywhere = all(line in other.comparison.not_seen for other in compared)
             lines.append(line if everywhere else f"{prefix}{line}")
     return lines

@@ -57,7 +57,7 @@ def _without(lines: Sequence[str], trainings: Sequence[RecordedTraining]) -> lis
     missing = [(training.path, sentence) for training in trainings for sentence in training.missing]
     listed = {sentence for _, sentence in missing}
     # `compare` names the table that runs today first.
-    listed |= {f"{before}{path}: {sentence}" for path, sentence in missing for before in ("", "before: ")}
+    listed |= {f"{path}{today}: {sentence}" for path, sentence in missing for today in ("", " (today)")}
     return [line for line in lines if line not in listed]
 
 

@@ -117,7 +117,7 @@ def test_missing_trainer_logprobs_are_scored(tmp_path, scored, capsys):
     assert "give the trainer's table as second argument, or --score MODEL" in capsys.readouterr().out
     code, report = compared(path, *scored)
     assert code == 0
-    assert any("figures are of the tokens that were scored" in line for line in report["not_seen"])
+    assert any("figures are of the tokens that were scored" in line for line in report["comparisons"][0]["notes"])
 
 
 def test_a_score_needs_token_ids(tmp_path, scored, capsys):
@@ -266,7 +266,7 @@ def test_a_report_shows_the_figures_of_both_logs(tmp_path, capsys):
     for form in ("text", "markdown"):
         run(["compare", str(path), "--before", str(today), "--quiet", "--output", form])
         printed = capsys.readouterr().out
-        assert f"before: {today}" in printed
+        assert f"{today} (today)" in printed
         assert "times the reference's" in printed
 
 

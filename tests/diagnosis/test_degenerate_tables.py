@@ -72,8 +72,10 @@ def test_no_difference_at_all_shows_nothing(seed, prompts, length, entropy, ties
 def test_one_difference_at_every_token_is_called_that_and_no_cause(seed, prompts, length, constant, by_prompt):
     # Without a base model: rollouts are nearer to one that stands still than a trainer that was moved away is.
     table = honest_table(seed, Size(prompts, 2, length), Shape.EQUAL, 1.0, columns=False)
-    # Low enough that no difference makes a logprob above 0.
-    table = replace(table, rollout_logprobs_T=table.rollout_logprobs_T - 6.0)
+    # Low enough that no difference makes a logprob above 0; and so unlikely a token is not drawn twice.
+    table = replace(
+        table, rollout_logprobs_T=table.rollout_logprobs_T - 6.0, token_id_T=np.arange(table.tokens, dtype=np.int64)
+    )
     sign_S = np.where(table.prompt_S % 2, -1.0, 1.0) if by_prompt else np.ones(table.sequences)
     attribution, layers = judged(apart_by(table, constant * sign_S[table.sequence_T]))
     assert attribution.names == frozenset()

@@ -34,7 +34,7 @@ def a_tenth_far_off(batch):
 def test_an_ordinary_distance_finds_nothing_although_the_default_clip_ranges_feel_it():
     found = judged(ORDINARY)
     assert [layer.verdict for layer in found.layers[1:]] == [Verdict.NOTHING_FOUND] * 2
-    assert found.layers[1].cause is None and "any engine does that" in found.layers[1].because
+    assert found.layers[1].cause is None and "In any engine such rounding moves" in found.layers[1].because
     assert found.limits.k3 == pytest.approx(4e-3)
 
 

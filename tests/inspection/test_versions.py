@@ -62,7 +62,10 @@ def test_a_lock_file_comes_before_a_pin_and_the_nearest_folder_before_both(tmp_p
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ('dependencies = ["vllm>=0.9,<1"]', "pyproject.toml asks for vllm>=0.9,<1, a range and not one version"),
+        (
+            'dependencies = ["vllm>=0.9,<1"]',
+            "pyproject.toml asks for vllm>=0.9,<1: that is a range, and names no version",
+        ),
         (
             'a = ["vllm==0.9.0"]\nb = ["vllm==0.18.1"]',
             "names several vLLM versions (0.9.0, 0.18.1): none is taken from it",

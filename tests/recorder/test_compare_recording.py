@@ -39,7 +39,7 @@ def test_what_the_engine_was_configured_with_shows_nothing(tmp_path):
     file.write_text(file.read_text().replace("processed_logprobs", "raw_logprobs"))
     _, report = compared(folder)
     assert layer(report)[0] == "nothing found"
-    assert any("logprobs_mode raw_logprobs" in one for one in report["not_seen"])
+    assert any("logprobs_mode raw_logprobs" in one for one in report["comparisons"][0]["notes"])
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_trainers_table_is_joined_by_the_ids_of_prompt_and_completion(both):
     assert one["faults"]["count"] == 0
     assert one["compared_tokens"] == one["tokens"]
     assert (code, layer(report)) == (1, ("mismatch", "raw-logprobs"))
-    assert any("1 sequences of" in said and "were not recorded" in said for said in report["not_seen"])
+    assert any("1 sequences of" in said and "were not recorded" in said for said in one["notes"])
 
 
 def test_a_table_without_prompts_is_joined_by_the_completion_alone(both):

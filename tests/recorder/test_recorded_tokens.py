@@ -184,7 +184,9 @@ def test_a_call_that_nothing_decides_is_counted_as_undecided(tmp_path):
     process.trainer([[8, 9, 10]], [[-4, -4, -4]], gradients=True)
     folder = process.write()
     assert list(read(folder).trainer_logprobs_T) == [-4] * 3
-    assert any("1 of 2 rows" in one and "neither known to be trained" in one for one in table_of(folder).part.not_seen)
+    assert any(
+        "1 of 2 sequences" in one and "neither known to be trained" in one for one in table_of(folder).part.not_seen
+    )
 
 
 def test_rows_of_other_data_and_of_the_backward_pass_are_counted(tmp_path):
@@ -194,8 +196,8 @@ def test_rows_of_other_data_and_of_the_backward_pass_are_counted(tmp_path):
     folder = process.write()
     assert list(read(folder).trainer_logprobs_T) == [-4] * 3
     said = " ".join(table_of(folder).part.not_seen)
-    assert "1 of 3 rows of the trainer's function match no recorded sequence" in said
-    assert "1 of 3 rows of the trainer's function were recomputed" in said
+    assert "1 of 3 sequences that the trainer scored match no recorded sequence" in said
+    assert "1 of 3 sequences that the trainer scored were recomputed" in said
 
 
 def test_a_completion_of_several_prompts_is_ambiguous(tmp_path):
@@ -208,7 +210,7 @@ def test_a_completion_of_several_prompts_is_ambiguous(tmp_path):
     assert list(read(folder, faults).trainer_logprobs_T) == [-4] * 4
     assert not faults.count
     said = table_of(folder).part.not_seen
-    assert any("match sequences of several prompts" in one for one in said)
+    assert any("have the tokens of several prompts" in one for one in said)
     assert any("2 sequences have the tokens of another prompt's" in one for one in said)
 
 

@@ -36,7 +36,7 @@ def test_stretches_of_a_row_hold_what_begins_in_them(tmp_path):
     batch = read(folder)
     assert list(batch.trainer_logprobs_T[3:]) == [-23, -24] and np.isnan(batch.trainer_logprobs_T[:3]).all()
     said = " ".join(table_of(folder).part.not_seen)
-    assert "1 of 2 rows of the trainer's function match no recorded" in said
+    assert "1 of 2 sequences that the trainer scored match no recorded" in said
 
 
 @pytest.mark.parametrize("before", [[6, 8], [7, 6], [1, 6, 7]])
@@ -44,7 +44,7 @@ def test_the_same_tokens_behind_another_text_are_another_completion(before, tmp_
     process = one_sequence(tmp_path)
     process.stretches([(0, 0, *counted([*before, *COMPLETION]))])
     folder = process.write()
-    assert any("none of 1 rows" in one for one in table_of(folder).part.not_seen)
+    assert any("none of 1 sequences" in one for one in table_of(folder).part.not_seen)
 
 
 def test_behind_a_masked_prompt_a_completion_begins(tmp_path):

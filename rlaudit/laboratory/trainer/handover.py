@@ -7,7 +7,7 @@ job
   transport   disk or broadcast
   weights     folder of the file
   skip        parts of tensor names that are never handed over (planted)
-  extension   folder with the senders (engines/vllm/extension/rlaudit_weight_transport.py)
+  extension   folder with the senders (engines/inside/extension/rlaudit_weight_transport.py)
   workers     of the engine
   seconds     longest wait for them
 """

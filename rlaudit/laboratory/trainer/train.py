@@ -1,7 +1,7 @@
 """A training loop over an engine's rollouts: policy gradients against the logprobs that the engine returned.
 
 Started as a plain file in the trainer's interpreter (torch, transformers, safetensors; Python 3.9 syntax) by the
-process that holds the engine (engines/vllm/scripts/rollouts_for_training.py). They talk over a pipe, a JSON line at a
+process that holds the engine (engines/inside/scripts/rollouts_for_training.py). They talk over a pipe, a JSON line at a
 time; what is printed goes to stderr, which is the cell's log. Weights are handed over by handover.py.
 
     engine > trainer   {the job}, then an answer to each request

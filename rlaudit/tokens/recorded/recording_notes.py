@@ -39,7 +39,7 @@ def _notes(log: RecordedLog) -> Iterator[str]:
         policy = "old policy" if Role.OLD in scored_for else "policy in training"
         yield f"the trainer's logprobs are those that its loss took as the {policy}'s"
     if any(served.first_sampled for served in log.recording.served):
-        yield "weights were loaded before the first token; a model given with --score is assumed to have the same"
+        yield "the training loaded weights before its first token; a model given with --score is assumed to hold them"
 
 
 def not_seen(log: RecordedLog) -> tuple[str, ...]:
@@ -91,13 +91,13 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
             )
         if log.alike:
             yield (
-                f"{log.alike} sequences have the tokens of another prompt's, and which row of the trainer's function "
-                "is theirs is unknown, so they are in no figure"
+                f"{log.alike} sequences have the tokens of another prompt's, and which of the trainer's logprobs "
+                "are theirs is unknown, so they are in no figure"
             )
         for why, count in sorted(unused_rows(log).items()):
-            yield f"{count} of {log.rows.rows} rows of the trainer's function {why.value}: they are in no figure"
+            yield f"{count} of {log.rows.rows} sequences that the trainer scored {why.value}: they are in no figure"
     elif log.rows.rows:
-        yield f"none of {log.rows.rows} rows of the trainer's function is a recorded completion"
+        yield f"none of {log.rows.rows} sequences that the trainer scored is a recorded completion"
     elif functions := dict.fromkeys(name for process in log.recording.processes for name in process.trainer_functions):
         yield (
             f"{' and '.join(functions)} is recorded, but gave no logprobs of a recorded completion: it was not called "

@@ -5,6 +5,7 @@ To add a framework, imitate `axolotl.yaml` (a YAML file) or `openrlhf.yaml` (opt
 `UPDATE_EXAMPLES=1 pytest tests/examples/test_inspect_examples.py` writes. `rlaudit explain dialects` documents the
 file's keys.
 
-Besides, `rlaudit/topics/configs.md` lists the frameworks by name, and `configs/not_read.yaml` those whose engine is not
-read.
+What it reads is checked by `tests/dialects/readings/FRAMEWORK.yaml`. Besides, `rlaudit/topics/configs.md` and
+`trust.md` list the frameworks by name, `recording/shipped/rlaudit_frameworks.py` those whose trainer is recorded, and
+`configs/not_read.yaml` those whose engine is not read.
 """

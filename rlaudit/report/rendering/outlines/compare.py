@@ -112,7 +112,7 @@ def _about(table: Compared) -> list[str]:
         given = data.sequences + data.sequences_left_out
         share = f" ({100 * (1 - data.left_out):.1f} % of the data)" if data.left_out else ""
         lines.append(f"{_share_of(data.sequences, given, 'sequences', 'used for the figures')}{share}")
-    return [*lines, *table.alignment.messages]
+    return [*lines, *table.notes, *table.alignment.messages]
 
 
 def _share_of(number: int, of: int, noun: str, done: str) -> str:

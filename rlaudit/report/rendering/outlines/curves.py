@@ -76,8 +76,8 @@ def _details(metric: CurveMetric) -> list[str]:
     """Return what a metric is, why it has its outcome, and what else was seen."""
     lines = ["a name of no framework known here: its definition is not known"]
     if metric.canonical is not None:
-        weights = f"; trainer logprobs {metric.trainer_logprobs}" if metric.trainer_logprobs else ""
-        meaning = f"{metric.definition}; {metric.clipping}{weights}"
+        weights = f"trainer logprobs {metric.trainer_logprobs}" if metric.trainer_logprobs else ""
+        meaning = "; ".join(filter(None, (metric.definition, metric.clipping, weights)))
         lines = [f"{metric.canonical} ({metric.framework}): {meaning}"]
     if metric.candidate_name not in (None, metric.name):
         lines.append(f"in the candidate: {metric.candidate_name}")

@@ -213,9 +213,10 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     at_once = separation.at_first and averaged == 1 and bool(ends[0] <= LAST_STEP_BEFORE_UPDATES)
     detected, onset = (0, 0) if at_once else (separation.detected, separation.onset)
     window = slice(onset, detected + 1)
-    because = f"the evidence passes its limit ({separation.threshold:.1f}) at step {ends[separation.detected]}"
+    limit = f"{separation.threshold:.1f}"
+    because = f"at step {ends[separation.detected]} the evidence of a difference passes its limit ({limit})"
     if at_once:
-        because += f"; step {ends[0]} already differs by more than steps of one run do"
+        because += f"; the runs are further apart at step {ends[0]} already than two steps of one run"
     if separation.last_statistic < separation.threshold / 2:
         notes += ("at the end of the curve it is inside the band again",)
     return replace(

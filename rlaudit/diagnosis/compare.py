@@ -142,7 +142,7 @@ def _left_out(evidence: Evidence) -> tuple[str, ...]:
     lines = []
     if counts.misaligned:
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.misaligned.items()))
-        lines.append(f"sequences whose two sides differ are in no figure: {kinds}")
+        lines.append(f"sequences whose two sides do not line up are in no figure: {kinds}")
     masked = counts.uncounted_tokens - counts.not_drawn_tokens
     if masked > 0:
         lines.append(f"{masked} of {counts.tokens} tokens are not counted by the loss mask")

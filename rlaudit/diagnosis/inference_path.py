@@ -48,7 +48,7 @@ NAMED = 4
 # Why a distance that is usual for a dtype is a mismatch.
 FEW_TOKENS = "a few tokens make most of it, which rounding does not"
 YOUR_RANGE = "rounding may do as much, and the clip range that you stated is narrower"
-WRONG_IF_UNNAMED = "an arm with one factor set brings the distance within what is allowed"
+WRONG_IF_UNNAMED = "an ablation that changes one setting brings the distance below the limit: that setting is the cause"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
 ROWS = {Clip.TOKENS: "tokens", Clip.SEQUENCES: "sequences"}
@@ -404,6 +404,11 @@ def _with_interval(measurement: Measurement) -> str:
     return figure(measurement.value, measurement.low, measurement.high)
 
 
+def _at_most(share: Measurement, bound: float) -> str:
+    at_most = f"at most {100 * bound:.2g} %"
+    return f"{100 * share.value:.3g} % ({at_most})" if share.value else at_most
+
+
 def _in_percent(share: Measurement) -> str:
     if share.value is None or share.low is None or share.high is None:
         return _with_interval(share)
@@ -443,10 +448,9 @@ def _felt(distance: Distance) -> str:
         low, high = ranges[clip]
         bound = felt.at_most[clip]
         tells = math.isfinite(bound) and (share.high is None or bound < share.high)
-        at_most = f" (at most {100 * bound:.2g} %, as k2 shows)" if tells else ""
-        shares.append(
-            f"{_in_percent(share)} of {ROWS[clip]} out of the clip range {1 - low:g} to {1 + high:g}{at_most}"
-        )
+        # A bound by k2 is the narrower one where few tokens, or none, leave the range.
+        moved = _at_most(share, bound) if tells else _in_percent(share)
+        shares.append(f"{moved} of {ROWS[clip]} out of the clip range {1 - low:g} to {1 + high:g}")
     return f"this distance alone moves {' and '.join(shares)}"
 
 

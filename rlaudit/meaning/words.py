@@ -35,7 +35,7 @@ UNEXPLAINED = {
     Kind.OFF_TRAINER: CAUSES[Kind.OFF_TRAINER][0],
 }
 CANNOT_TELL = (
-    "a filter of the sampler under raw logprobs, since no difference of logprobs shows it",
+    "whether the sampler filtered, if it returned raw logprobs: no difference of logprobs shows that",
     "penalties and logit biases that both sides leave out",
 )
 CHOSEN = "whether samples were left out by length, likelihood or ratio afterwards: the rest would look as sharp"

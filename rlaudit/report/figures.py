@@ -69,7 +69,7 @@ def cost(report: "Report") -> list[str]:
     """Say what the run took, in sentences."""
     run = report["run"]
     lines = [
-        f"{run.seconds / 60:.1f} min, {run.cells_run} cells run and {run.cells_kept} kept, "
+        f"{run.seconds / 60:.1f} min, {run.cells_run} cells run, {run.cells_kept} taken from an earlier run, "
         f"peak memory of a cell {run.peak_memory_mib / 1024:.1f} GiB",
         f"{counted(run.sequences_sampled, 'sequence')}, {run.sequences_scored} distinct ones scored by the trainer",
     ]

@@ -309,7 +309,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         lines += file.not_seen
     for file, config in configs:
         path = shown_path(file.file.path)
-        lines += [f"{path}: {sentence}" for sentence in _left_open(config.audit)]
+        lines += [f"not decided in {path}: {sentence}" for sentence in _left_open(config.audit)]
         lines += [side.catalogue.remark for side in (config.audit.before, config.audit.after) if side.catalogue.remark]
     lines += [sentence for way in inspection.hand_overs for sentence in about(way, shown_path)]
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
@@ -322,7 +322,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         weights = "most elements of the weights" if weights_were_read else "weights"
         lines.append(f"kernels and {weights}: no recording has them, only what was configured, called and sampled")
     if not ran or len(ran) < len(configs):
-        lines.append("what is decided only when the engine runs: this is read from files, nothing was started")
+        lines.append("what the engine decides when it starts: only files were read, nothing was started")
     return list(dict.fromkeys(lines))
 
 

@@ -58,7 +58,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         why = engine.reason if isinstance(engine, Unknown) else side.resolution.why_engine
         message = (
             f"vLLM {side.version} has both V0 and V1, and nothing here chooses. {runs} runs: {why}. "
-            f"Set {VARIABLE}=1 for V1, or {VARIABLE}=0 for V0."
+            f"To choose, set {VARIABLE}=1 (V1) or {VARIABLE}=0 (V0)."
         )
         # V1 is what a reader of the release notes expects; V0 by fallback, or neither for certain, is not. What runs
         # today is a fact about the baseline, which the migration leaves anyway.

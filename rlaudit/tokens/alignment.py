@@ -375,11 +375,12 @@ def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count
     failure = {
         Misalignment.OFF_BY_ONE: f"the trainer's logprobs stand {shift}",
         Misalignment.TOKEN_DROPPED: f"aligned up to a token, then the trainer's stand {shift}{_resumes(misaligned)}",
-        Misalignment.RETOKENISED: f"the token ids differ from some token on{f', then stand {shift}' if lags else ''}",
+        Misalignment.RETOKENISED: "rollout and trainer stop having the same token ids"
+        f"{f', then stand {shift}' if lags else ''}",
         Misalignment.SWAPPED: "the trainer's logprobs are those of another sequence",
         Misalignment.UNRELATED: "the two sides are rows of other sequences, or hold other tokens from the first one on",
     }[kind]
-    shown = "; ".join(f"{sequence.name} from token {sequence.first}" for sequence in misaligned[:SHOWN])
+    shown = "; ".join(f"{sequence.name} at token {sequence.first}" for sequence in misaligned[:SHOWN])
     hidden = count - len(misaligned[:SHOWN])
     more = [f"{'and ' if shown else ''}{hidden} more"] if hidden else []
     return f"in {count} of {sequences} sequences {failure} ({'; '.join([*filter(None, [shown]), *more])})"

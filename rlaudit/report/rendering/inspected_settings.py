@@ -111,10 +111,11 @@ def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str
     """
     lines = []
     for fact, rows in sorted(open_.items(), key=lambda entry: -len(entry[1])):
-        which = f"{_names(rows)}{_side(config, rows)}"
+        side, known = _side(config, rows)
+        which = f"{_names(rows)}{side}"
         reasons = {value["unknown"] for row in rows for value in (row.effective_from, row.effective_to)
                    if _is_unknown(value)}  # fmt: skip
-        lines.append(f"{which}: {fact}" if fact in reasons else f"{fact}; that decides {which}")
+        lines.append((f"{which}: {fact}" if fact in reasons else f"{fact}; that decides {which}") + known)
     return lines
 
 
@@ -133,20 +134,17 @@ def _names(rows: "Sequence[Setting]") -> str:
     return ", ".join(row.name for row in rows) if len(rows) <= MOST_NAMES else f"{counted(len(rows), 'setting')}"
 
 
-def _side(config: "Config", rows: "Sequence[Setting]") -> str:
-    """Say with which release the values are open, if all values with the other are known.
-
-    For a single setting also say that known value.
-    """
+def _side(config: "Config", rows: "Sequence[Setting]") -> tuple[str, str]:
+    """Say with which release the values are open, if all with the other are known, and a single known value."""
     old, new = config.versions["from"], config.versions["to"]
     before = {_is_unknown(row.effective_from) for row in rows}
     after = {_is_unknown(row.effective_to) for row in rows}
     if old == new or len(before | after) == 1 or len(before) + len(after) != 2:
-        return ""
+        return "", ""
     side, other = (new, old) if after == {True} else (old, new)
     value = shown(rows[0].effective_from if after == {True} else rows[0].effective_to)
-    known_value = f" ({value} with {other})" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
-    return f" with vLLM {side}{known_value}"
+    known = f"; with {other} it is {value}" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
+    return f" with vLLM {side}", known
 
 
 def _is_unknown(value: Any) -> bool:

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.diagnosis.updates.findings import UpdateFinding, findings_of, sequences_to_use
+from rlaudit.diagnosis.updates.answer import answer
+from rlaudit.diagnosis.updates.findings import UpdateFinding, findings_of
 from rlaudit.diagnosis.updates.judge import JudgedCase, judge_run
-from rlaudit.laboratory.studies.updates.cases import CaseKind
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
-from rlaudit.laboratory.weight_path import came_over_nccl, in_words
+from rlaudit.laboratory.weight_path import came_over_nccl
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.inspection import Finding, Location
-from rlaudit.report.parts.weight_updates import UpdateCase, WeightUpdates
+from rlaudit.report.parts.weight_updates import WeightUpdates
 from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bo
         "findings": [_finding(finding, recipe_path) for finding in findings],
         "blocks": [],
         "weight_updates": WeightUpdates(
-            cases=[_case(judged) for judged in cases],
-            to_use=sequences_to_use(cases),
+            cases=cases,
+            to_use=answer(cases),
             equivalence_margin=run.recipe.equivalence_margin,
             dtype=run.recipe.dtype,
             cost=run.bookkeeping.cost,
@@ -50,17 +50,15 @@ def exit_code(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding], fa
 
     That a release cannot do something is an answer, unless it can do nothing that was requested.
     """
-    undecided = [judged for judged in cases if not judged.unsupported and not judged.decided]
-    died = [judged for judged in cases if judged.record.status == "failed"]
-    if undecided or died or _without_a_sequence(cases):
+    if any(not judged.unsupported and not judged.decided for judged in cases) or _without_a_sequence(cases):
         return 3
     return int(fail_on_mismatch and any(finding.severity is Severity.ERROR for finding in findings))
 
 
 def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
     """Return the releases that have none of the sequences of calls that were requested of them."""
-    releases = dict.fromkeys(judged.record.start.version for judged in cases)
-    runnable = {judged.record.start.version for judged in cases if not judged.unsupported}
+    releases = dict.fromkeys(judged.version for judged in cases)
+    runnable = {judged.version for judged in cases if not judged.unsupported}
     return [release for release in releases if release not in runnable]
 
 
@@ -83,9 +81,7 @@ def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> l
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     matrix = [judged for judged in cases if judged.ran]
     clean = [judged for judged in matrix if judged.clean]
-    paths = [
-        judged.parts for judged in cases if judged.ran and judged.parts and judged.case.kind is not CaseKind.ADAPTER
-    ]
+    paths = [judged.parts for judged in matrix if judged.parts and not judged.of_adapter]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
     sentences = [
         f"{len(good)} of {len(tried)} {sentence}"
@@ -123,39 +119,13 @@ def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> l
     ]
 
 
-def _case(judged: JudgedCase) -> UpdateCase:
-    start, case = judged.record.start, judged.case
-    return UpdateCase(
-        start=start.name,
-        version=start.version,
-        path=start.path,
-        transport=in_words(start.path, judged.record.transport) if judged.record.status == "ok" else None,
-        levels=start.levels,
-        name=case.name,
-        kind=case.kind,
-        mode=case.mode.value,
-        clear_cache=case.clear_cache,
-        problem=judged.problem,
-        clean=judged.clean,
-        in_flight=judged.in_flight,
-        around=judged.others,
-        lags=judged.lags,
-        parts=judged.parts,
-        staleness=judged.staleness,
-        continuity=judged.continuity,
-        seconds=judged.record.case_seconds.get(case.name),
-        cell=judged.record.cell_key,
-        unsupported=judged.unsupported,
-    )
-
-
 def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
-    lines = [f"{judged.record.start.name}, {judged.case.name}: {judged.problem}" for judged in cases if judged.problem]
+    lines = [f"{judged.start}, {judged.name}: {judged.problem}" for judged in cases if judged.problem]
     if run.setup.accelerator.kind == "cpu":
         lines.append(
             "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
         )
-    if not came_over_nccl(judged.record.transport for judged in cases if judged.ran):
+    if not came_over_nccl(record.transport for record in run.records):
         lines.append("NCCL: no weights came over it")
     lines.append("more than one worker: weights that are split over GPUs are not read back")
     return lines

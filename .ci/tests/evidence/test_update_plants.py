@@ -22,7 +22,7 @@ def around_an_update(*, cached: int, late: float = 0.0, stale: float = 0.0) -> S
 
 
 def test_the_recipe_makes_the_update_that_every_plant_asks_for() -> None:
-    starts = plan_starts(update_recipe_of(recipe_document(BOTH, 0), HERE), prompts=32, device="cpu")
+    starts = plan_starts(update_recipe_of(recipe_document(BOTH, 0), HERE), device="cpu")
     made = {(start.version, case.mode, case.clear_cache) for start in starts for case in start.cases}
     assert made == {(plant.version, MODE, plant.clear_cache) for plant in update_plants()}
 

@@ -14,6 +14,7 @@ from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
+from rlaudit.statistics.estimate import figure
 from rlaudit.statistics.measurement.measure import Measurement
 
 EMBEDDING = "model.embed_tokens.weight"
@@ -41,22 +42,13 @@ class Parts:
 
 
 def judge_parts(
-    parts: PartsRead | None,
-    cold: Sequence[Flight],
-    book: Scorebook,
-    effective: str | None,
-    margin: float,
-    new: str = "1",
+    parts: PartsRead | None, cold: Sequence[Flight], book: Scorebook, margin: float, new: str = "1"
 ) -> Parts:
-    """Check a read back by the scores of cold tokens.
-
-    effective: the name of the mixture that was read back; None if everything was read as new. new: the checkpoint that
-    should be in force, if nothing was read back.
-    """
+    """Check a read back by the scores of cold tokens. new: the checkpoint that should be in force."""
     k3 = K3Under(
-        new=_k3_under(cold, book, parts.believed if parts else new),
+        new=_k3_under(cold, book, new),
         old=_k3_under(cold, book, "0"),
-        read=_k3_under(cold, book, effective) if effective else None,
+        read=_k3_under(cold, book, book.held) if book.held != new else None,
     )
     verdict, because = _judge(parts, k3, margin)
     return Parts(verdict, because, _figures(parts, k3), parts, k3)
@@ -105,9 +97,9 @@ def _figures(parts: PartsRead | None, k3: K3Under) -> str:
         unread = f"; {len(parts.unread)} could not be read" if parts.unread else ""
         figures.append(f"{parts.new} of {parts.tensors} tensors read back as new{hidden}{foreign}{unread}")
     if k3.new is not None:
-        figures.append(f"k3 {_rounded(k3.new)} under the new weights")
+        figures.append(f"k3 {_figure(k3.new)} under the new weights")
     if k3.read is not None:
-        figures.append(f"{_rounded(k3.read)} under the new ones with that part old")
+        figures.append(f"{_figure(k3.read)} under the new ones with that part old")
     return "; ".join(figures)
 
 
@@ -123,7 +115,5 @@ def _k3_under(flights: Sequence[Flight], book: Scorebook, checkpoint: str) -> Me
     return k3_of(pairs_of(scored, lambda flight: book.logprobs(checkpoint, flight)))
 
 
-def _rounded(k3: Measurement) -> str:
-    if k3.low is None or k3.high is None or k3.value is None:
-        return "unknown" if k3.value is None else f"{k3.value:.2g}"
-    return f"{k3.value:.2g} [{k3.low:.2g}, {k3.high:.2g}]"
+def _figure(k3: Measurement) -> str:
+    return figure(k3.value, k3.low, k3.high)

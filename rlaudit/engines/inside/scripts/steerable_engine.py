@@ -138,7 +138,7 @@ class AsyncEngine:
         await self.engine.resume_generation()
 
     async def load(self, source):
-        """Load from the source (weight_transports.py) by the job's path."""
+        """Load from the source (extension/rlaudit_weight_transport.py) by the job's path."""
         if self.path == "adapter":
             self.adapter = source["adapter"]
             if source["in place"]:

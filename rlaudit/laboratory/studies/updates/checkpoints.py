@@ -11,11 +11,9 @@ from typing import Any
 
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import shipped
-from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.models.model_identity import contents
 from rlaudit.files.home import expanded
 from rlaudit.laboratory.moving_weights import require_room, seconds_to_move, stored_bytes
-from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.study_run import StudyRun
@@ -58,7 +56,7 @@ class CheckpointStore:
 
     def write_mixture(self, old: Sequence[str]) -> str:
         """Write version 1 with these tensors taken from version 0, and return its name."""
-        name = mixture_name(old)
+        name = f"{_NEXT}-but-{hashlib.sha256(chr(10).join(old).encode()).hexdigest()[:8]}"
         if name not in self._paths:
             order: Order = {"name": name, "new": self._paths["1"], "old_parts": list(old)}
             self._derive([order], f"the weights {name}")
@@ -81,41 +79,25 @@ class CheckpointStore:
         return {str(version): str(self._folder / order["name"] / "adapter") for version, order in enumerate(orders)}
 
     def _derive(self, orders: Sequence[Order], title: str) -> None:
-        model = self._run.setup.model
-        size = stored_bytes(str(model.path), model.revision)
-        require_room(size, [self._folder / order["name"] for order in orders])
-        # Each is read and written.
-        timeout = max(TIMEOUT_SECONDS, 60.0 * self._recipe.timeout_minutes) + seconds_to_move(size, 2 * len(orders))
-        cell = derive_cell(self._run.context, self._folder, orders, self._run.setup.trainer, timeout)
+        """Write checkpoints; one that was changed or deleted is written again."""
+        context, trainer, model = self._run.context, self._run.setup.trainer, self._run.setup.model
+        size, folders = (
+            stored_bytes(str(model.path), model.revision),
+            [self._folder / order["name"] for order in orders],
+        )
+        require_room(size, folders)
+        job = {"script": shipped(DERIVE), "model": context.model, "revision": context.revision}
+        cell = Cell(
+            job={**job, "output": str(self._folder), "make": list(orders)},
+            command=trainer.command,
+            variables=dict(trainer.variables),
+            # Each is read and written.
+            timeout_seconds=max(TIMEOUT_SECONDS, 60.0 * self._recipe.timeout_minutes)
+            + seconds_to_move(size, 2 * len(orders)),
+            identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},
+            writes=tuple(folders),
+            gpus=1,
+        )
         outcome = self._run.cells.needed(cell, title, "the checkpoints could not be written")
         # A hub id is a folder from here on: engines load the old weights by path too.
         self._paths["0"] = str(outcome.result["model"])
-
-
-def mixture_name(old: Sequence[str]) -> str:
-    """Return the name of version 1 with the `old` tensors of version 0."""
-    shown = "-".join(name.removesuffix(".weight").replace(".", "-") for name in old[:2])
-    digest = hashlib.sha256("\n".join(old).encode()).hexdigest()[:8]
-    others = f"-and-{len(old) - 2}-more-{digest}" if len(old) > 2 else ""
-    return f"{_NEXT}-but-{shown}{others}"
-
-
-def derive_cell(
-    context: RolloutContext, folder: Path, orders: Sequence[Order], trainer: Environment, timeout_seconds: float
-) -> Cell:
-    """Return the job that writes checkpoints into `folder`; it rewrites one that was changed or deleted."""
-    return Cell(
-        job={
-            "script": shipped(DERIVE),
-            "model": context.model,
-            "revision": context.revision,
-            "output": str(folder),
-            "make": list(orders),
-        },
-        command=trainer.command,
-        variables=dict(trainer.variables),
-        timeout_seconds=timeout_seconds,
-        identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},
-        writes=tuple(folder / order["name"] for order in orders),
-        gpus=1,
-    )

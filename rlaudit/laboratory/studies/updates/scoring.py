@@ -45,16 +45,16 @@ class Scorebook:
         return result_T
 
 
-def wanted_scores(record: EngineRecord, held: str) -> Iterator[tuple[str, Flight]]:
+def wanted_scores(record: EngineRecord) -> Iterator[tuple[str, Flight]]:
     """Yield checkpoint and request of every score that the analysis of one engine start needs."""
     for flight in record.flights:
         if flight.run == COLD:
             continue  # it fills the cache: no figure is taken from it
         sampled = {version for version in flight.versions if version is not None}
-        names = {held if version == 1 else str(version) for version in sampled}
+        names = {record.held if version == 1 else str(version) for version in sampled}
         if flight.run == FLIGHT:
             # And as a trainer scores them a step later.
-            names |= {str(flight.trainer_version), held}
+            names |= {str(flight.trainer_version), record.held}
         if flight.run == COLD_AFTER:
             # The weights that should be in force, and the old ones: scale of an excess, and witnesses of parts.
             names |= {"0"} if record.start.path == ADAPTER else {"0", *map(str, sampled)}

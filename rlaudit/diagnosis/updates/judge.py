@@ -17,18 +17,20 @@ from rlaudit.laboratory.weight_path import MERGED, in_words
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
 
+# A release, what loads the weights, and what brings them.
+Way = tuple[str, str, str | None]
+
 
 class Fault(Enum):
-    """What a way to update leaves behind, or loses."""
+    """What an update leaves behind, or loses."""
 
+    STALE = auto()
+    PART = auto()
     OLD_ADAPTER = auto()
     LOST = auto()
-    STALE = auto()
-    UNDECIDED = auto()
-    # Tokens after the resume do not follow from those before.
     BROKEN = auto()
-    # A request that continues after the update with its old keys and values is as stale as a cached prompt.
     OLD_FLIGHTS = auto()
+    UNDECIDED = auto()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,11 @@ class JudgedCase:
         return f"{self.path}, {self.name}" if self.of_adapter else self.path
 
     @property
+    def way(self) -> Way:
+        """The release, and how weights come to it and are loaded."""
+        return self.version, self.path, self.brought_by
+
+    @property
     def where(self) -> str:
         """The engine start and the case."""
         return f"{self.start}: {self.name}"
@@ -107,28 +114,30 @@ class JudgedCase:
         return self.ran and self.staleness is not None and self.staleness.verdict not in open_verdicts
 
     @property
-    def fault(self) -> Fault | None:
-        """Why a case that ran is not clean; None if it is."""
+    def faults(self) -> tuple[Fault, ...]:
+        """What a case that ran leaves behind, the gravest first. Parts of the weights are no fault of a sequence."""
         stale = self.staleness
         if self.of_adapter and self.leaves_parts:
             # What a cache does then is not known.
-            return Fault.OLD_ADAPTER
-        if not (self.in_flight.in_order and self.around.in_order):
-            return Fault.LOST
-        if stale is None or stale.verdict is not Verdict.MATCH:
-            return Fault.STALE if stale is not None and stale.found else Fault.UNDECIDED
-        if self.continuity is not None and self.continuity.verdict is Verdict.MISMATCH:
-            return Fault.BROKEN
-        flight, margin = stale.flight, stale.flight_margin
-        if flight is None or flight.high is None or margin is None or flight.high <= margin:
-            return None
-        return Fault.OLD_FLIGHTS
+            return (Fault.OLD_ADAPTER,)
+        flight, margin = (None, None) if stale is None else (stale.flight, stale.flight_margin)
+        ends = (flight.low or 0.0, flight.high or 0.0) if flight is not None and margin is not None else (0.0, 0.0)
+        low, high = (end > (margin or 0.0) for end in ends)
+        tests = {
+            Fault.STALE: stale is not None and stale.found,
+            Fault.LOST: not (self.in_flight.in_order and self.around.in_order),
+            Fault.BROKEN: self.continuity is not None and self.continuity.verdict is Verdict.MISMATCH,
+            # A request that continues after the update with its old keys and values is as stale as a cached prompt.
+            Fault.OLD_FLIGHTS: low,
+            Fault.UNDECIDED: not self.decided or (high and not low),
+        }
+        return tuple(fault for fault, holds in tests.items() if holds)
 
 
 def judge_run(run: FinishedUpdates) -> tuple[JudgedCase, ...]:
     """Judge all cases, in the order in which they ran."""
     judged = [judge_case(run, record, case) for record in run.records for case in record.start.cases]
-    return tuple(replace(case, clean=case.ran and case.fault is None) for case in judged)
+    return tuple(replace(case, clean=case.ran and not case.faults) for case in judged)
 
 
 def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> JudgedCase:

@@ -28,7 +28,7 @@ def judged(**values: Any) -> JudgedCase:
         "clear_cache": True, "problem": None, "in_flight": COUNT, "around": COUNT, "staleness": CLEAN, "engine": "V1",
     }  # fmt: skip
     found = JudgedCase(**{**case, **values})
-    return replace(found, clean=found.ran and found.fault is None)
+    return replace(found, clean=found.ran and not found.faults)
 
 
 def excess(value: float) -> Contrast:

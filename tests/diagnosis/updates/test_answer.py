@@ -47,11 +47,11 @@ def test_ways_that_share_an_answer_share_a_sentence_and_a_broadcast_is_named() -
 
 
 def test_a_part_that_stays_old_is_what_a_clean_sequence_leaves_behind() -> None:
-    right, untied = answer([judged(parts=HEAD_OLD)])
+    (right,) = answer([judged(parts=HEAD_OLD)])
     assert right.startswith(
         "Old weights stay in the head on vLLM 0.18.1 (reload_weights). All else is right there with"
     )
-    assert "untied checkpoint" in untied
+    assert "untied checkpoint" in right
 
 
 def test_an_engine_without_a_pause_is_to_be_held() -> None:
@@ -87,4 +87,4 @@ def test_no_sentence_has_more_than_25_words_however_many_releases_share_it(fault
 def faulty(version: str, mode: PauseMode, fault: str) -> JudgedCase:
     plain = around(mode, clear=False, verdict=Verdict.MATCH, size=0.0)
     case = replace(plain, version=version, brought_by="broadcast", **EVERY[fault])
-    return replace(case, clean=case.fault is None)
+    return replace(case, clean=not case.faults)

@@ -72,13 +72,6 @@ def test_stale_sequences_of_one_start_are_one_error_with_the_smallest_of_their_f
     assert "0.2 [0.1, 0.4]" in finding.sure and "64 prompt tokens" in finding.sure
 
 
-def test_clean_sequences_are_said_with_the_largest_of_their_figures() -> None:
-    cases = [around("keep", True, Verdict.MATCH, 1e-7, 0), around("wait", True, Verdict.MATCH, 1e-5, 0)]
-    (finding,) = findings_of(cases)
-    assert (finding.name, finding.severity) == ("no-stale-kv", "note")
-    assert "1e-05 [5e-06, 2e-05]" in finding.message
-
-
 def test_a_case_that_could_not_be_decided_is_a_warning_of_its_own() -> None:
     (finding,) = findings_of([around("keep", False, Verdict.INCONCLUSIVE, 1e-3)])
     assert (finding.name, finding.severity) == ("stale-kv-undecided", "warning")

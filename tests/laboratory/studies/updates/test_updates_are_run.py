@@ -212,9 +212,9 @@ def test_of_adapters_the_clean_way_is_the_one_to_use_and_the_others_are_errors(a
     assert adapters["exit_code"] == 1
     assert adapters["weight_updates"].to_use[0] == "Right: new name and number on vLLM 0.18.1 (adapter)."
     errors = {one.rule: one.message for one in adapters["findings"] if one.severity == "error"}
-    assert "loading by adapter, old name and number: nothing was updated" in errors["part-not-updated"]
+    assert "requests get the old adapter with old name and number" in errors["part-not-updated"]
     assert "new number, old name; loaded in place" in errors["stale-kv"]
-    assert "another name for each adapter" in errors["stale-kv"]
+    assert "a lora_name that no other had" in errors["stale-kv"]
     text = TEXT.render(adapters, None)
     assert all(one.name in text for one in adapters["weight_updates"].cases)
 

@@ -9,10 +9,9 @@ from rlaudit.diagnosis.updates.lag import LagGroup, lag_groups
 from rlaudit.diagnosis.updates.parts import Parts, judge_parts
 from rlaudit.diagnosis.updates.requests import RequestCount, count_requests
 from rlaudit.diagnosis.updates.staleness import Staleness, judge_staleness
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
+from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.records import EngineRecord
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
-from rlaudit.laboratory.studies.updates.scoring import fit_margin
 from rlaudit.laboratory.weight_path import MERGED, in_words
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
@@ -142,8 +141,8 @@ def judge_run(run: FinishedUpdates) -> tuple[JudgedCase, ...]:
 
 def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> JudgedCase:
     """Judge one case of any kind."""
-    book, margin, start = run.book_of(record), run.recipe.equivalence_margin, record.start
-    flights, in_flight = record.of(case), record.of(case, FLIGHT)
+    tokens, margin, start = run.tokens_of(record, case), run.recipe.equivalence_margin, record.start
+    in_flight, around = record.of(case, FLIGHT), [flight for flight in tokens.flights if flight.run != FLIGHT]
     broken = next((step for step in record.steps if step.case == case.name), None)
     paused, ok = case.mode is not PauseMode.NONE, record.status == "ok"
     judged = JudgedCase(
@@ -159,7 +158,7 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
         problem=f"{broken.step}: {broken.message}" if broken else None if ok else record.failure or record.status,
         clean=None,
         in_flight=count_requests(in_flight, paused=paused),
-        around=count_requests([flight for flight in flights if flight.run != FLIGHT], paused=paused),
+        around=count_requests(around, paused=paused),
         seconds=record.case_seconds.get(case.name),
         cell=record.cell_key,
         unsupported="unsupported" in (record.status, broken and broken.status),
@@ -171,15 +170,14 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
     if not ok or (judged.of_adapter and not judged.ran):
         return judged
     if judged.of_adapter or (case.read_back and judged.ran):
-        cold = [flight for flight in flights if flight.run == COLD_AFTER]
         new = MERGED if judged.of_adapter else "1"
-        judged = replace(judged, parts=judge_parts(record.parts, cold, book, fit_margin(flights, book, margin), new))
+        judged = replace(judged, parts=judge_parts(record.parts, tokens, tokens.fit_margin(margin), new))
     if judged.of_adapter:
-        return judged if judged.leaves_parts else replace(judged, staleness=judge_staleness(flights, book, margin))
-    staleness = judge_staleness(flights, book, margin)
+        return judged if judged.leaves_parts else replace(judged, staleness=judge_staleness(tokens, margin))
+    staleness = judge_staleness(tokens, margin)
     return replace(
         judged,
-        lags=tuple(lag_groups(in_flight, book, run.recipe.objective.as_settings())),
+        lags=tuple(lag_groups(tokens, run.recipe.objective.as_settings())),
         staleness=staleness,
-        continuity=judge_continuity(case, flights, book, margin, stale=staleness.found),
+        continuity=judge_continuity(case, tokens, margin, stale=staleness.found),
     )

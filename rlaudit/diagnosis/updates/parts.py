@@ -10,9 +10,11 @@ reach: no fingerprint of its weights shows that.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER
 from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
-from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
+from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens
 from rlaudit.layers import Verdict
 from rlaudit.statistics.estimate import figure
 from rlaudit.statistics.measurement.measure import Measurement
@@ -41,15 +43,11 @@ class Parts:
     k3_under: K3Under = K3Under(None, None, None)
 
 
-def judge_parts(
-    parts: PartsRead | None, cold: Sequence[Flight], book: Scorebook, margin: float, new: str = "1"
-) -> Parts:
+def judge_parts(parts: PartsRead | None, tokens: ScoredTokens, margin: float, new: str = "1") -> Parts:
     """Check a read back by the scores of cold tokens. new: the checkpoint that should be in force."""
-    k3 = K3Under(
-        new=_k3_under(cold, book, new),
-        old=_k3_under(cold, book, "0"),
-        read=_k3_under(cold, book, book.held) if book.held != new else None,
-    )
+    cold_T = np.array([flight.run == COLD_AFTER for flight in tokens.flights], dtype=bool)[tokens.sequence_T]
+    read = None if tokens.held == new else tokens.k3(cold_T, tokens.under(tokens.held))
+    k3 = K3Under(tokens.k3(cold_T, tokens.under(new)), tokens.k3(cold_T, tokens.under("0")), read)
     verdict, because = _judge(parts, k3, margin)
     return Parts(verdict, because, _figures(parts, k3), parts, k3)
 
@@ -108,11 +106,6 @@ def summary(names: Sequence[str], shown: int = 3) -> str:
     words = [{HEAD: "the head", EMBEDDING: "the embedding"}.get(name, name) for name in names]
     others = f" and {len(words) - shown} more" if len(words) > shown else ""
     return ", ".join(words[:shown]) + others
-
-
-def _k3_under(flights: Sequence[Flight], book: Scorebook, checkpoint: str) -> Measurement | None:
-    scored = [flight for flight in flights if book.has(checkpoint, flight)]
-    return k3_of(pairs_of(scored, lambda flight: book.logprobs(checkpoint, flight)))
 
 
 def _figure(k3: Measurement) -> str:

@@ -27,4 +27,4 @@ def test_a_dropped_token_shows_in_the_scores_after_a_cleared_resume(
     scored = ScoredFlights().add(run_of(FLIGHT, [0, 0, 1, 1, 1, 1]), v0=0.0, v1=after)
     scored.add(run_of(COLD_AFTER, [1] * 8, submitted=1), v1=cold)
     case = UpdateCase(PauseMode.KEEP, clear)
-    assert judge_continuity(case, scored.flights, scored.book, 1e-3, stale=stale).verdict is verdict
+    assert judge_continuity(case, scored.tokens(), 1e-3, stale=stale).verdict is verdict

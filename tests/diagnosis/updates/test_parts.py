@@ -1,7 +1,6 @@
 """Which part kept the old weights: what was read back, and what scores say to it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from flights import ScoredFlights, run_of
 
@@ -35,14 +34,14 @@ def test_a_tied_head_that_computes_with_a_copy_is_seen_in_the_logits() -> None:
 
 def test_what_is_of_no_version_is_named_where_scores_fit_nothing() -> None:
     scored = cold(v1=0.3, v0=0.3)
-    parts = judge_parts(read(q=None, k="1"), scored.flights, scored.book, MARGIN)
+    parts = judge_parts(read(q=None, k="1"), scored.tokens(), MARGIN)
     assert parts.verdict is Verdict.MISMATCH
     assert parts.because == "q holds what is of no version"
 
 
 def test_scores_that_fit_the_new_weights_and_a_clean_read_back_prove_the_update() -> None:
     scored = cold(v1=0.0, v0=0.3)
-    parts = judge_parts(read(w="1"), scored.flights, scored.book, MARGIN)
+    parts = judge_parts(read(w="1"), scored.tokens(), MARGIN)
     assert parts.verdict is Verdict.MATCH
     assert parts.because == "everything is updated"
     assert "1 of 1 tensors read back as new" in parts.sure
@@ -50,30 +49,30 @@ def test_scores_that_fit_the_new_weights_and_a_clean_read_back_prove_the_update(
 
 def test_versions_that_are_too_near_to_each_other_prove_nothing() -> None:
     scored = cold(v1=0.0, v0=0.0)
-    parts = judge_parts(read(w="1"), scored.flights, scored.book, MARGIN)
+    parts = judge_parts(read(w="1"), scored.tokens(), MARGIN)
     assert parts.verdict is Verdict.INCONCLUSIVE and "too small" in parts.because
 
 
 def test_a_part_is_named_when_the_mixture_with_its_old_weights_fits() -> None:
     scored = cold(v1=0.3, v0=0.3, mixture=0.0)
-    parts = judge_parts(read("0", w="1"), scored.flights, replace(scored.book, held="mixture"), MARGIN)
+    parts = judge_parts(read("0", w="1"), scored.tokens("mixture"), MARGIN)
     assert parts.verdict is Verdict.MISMATCH
     assert parts.because.startswith("the head kept the old weights")
 
 
 def test_an_update_that_did_nothing_fits_the_old_weights() -> None:
     scored = cold(v1=0.3, v0=0.0)
-    parts = judge_parts(None, scored.flights, scored.book, MARGIN)
+    parts = judge_parts(None, scored.tokens(), MARGIN)
     assert parts.verdict is Verdict.MISMATCH and parts.because == "nothing was updated: the scores fit the old weights"
 
 
 def test_a_read_back_that_the_scores_contradict_shows_nothing() -> None:
     scored = cold(v1=0.0, v0=0.3)
-    parts = judge_parts(read("0", w="1"), scored.flights, scored.book, MARGIN)
+    parts = judge_parts(read("0", w="1"), scored.tokens(), MARGIN)
     assert parts.verdict is Verdict.INCONCLUSIVE
 
 
 def test_scores_that_fit_nothing_are_a_mismatch_without_a_culprit() -> None:
     scored = cold(v1=0.3, v0=0.3)
-    parts = judge_parts(read(w="1"), scored.flights, scored.book, MARGIN)
+    parts = judge_parts(read(w="1"), scored.tokens(), MARGIN)
     assert parts.verdict is Verdict.MISMATCH and "nothing that was read explains it" in parts.because

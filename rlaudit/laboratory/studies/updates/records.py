@@ -45,11 +45,6 @@ class Flight:
         """The version that the trainer holds when it gets this sequence."""
         return self.submitted if self.finished is None else self.finished
 
-    @property
-    def after_update(self) -> list[bool]:
-        """Whether each token surely came from newer weights than those in force when the request was submitted."""
-        return [version is not None and version != self.submitted for version in self.versions]
-
 
 @dataclass(frozen=True)
 class StepReport:

@@ -16,11 +16,12 @@ from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
+from rlaudit.laboratory.studies.updates.cases import UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, failed_record, read_record
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
+from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens, Scores, wanted_scores
 from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.laboratory.weight_path import ADAPTER, MERGED
 
@@ -32,7 +33,7 @@ class FinishedUpdates:
     plan: UpdatePlan
     setup: RunSetup
     records: tuple[EngineRecord, ...]
-    book: Scorebook
+    scores: Scores
     bookkeeping: Bookkeeping
 
     @property
@@ -40,9 +41,9 @@ class FinishedUpdates:
         """The recipe that was carried out."""
         return self.plan.recipe
 
-    def book_of(self, record: EngineRecord) -> Scorebook:
-        """Return the scores by which this engine is judged."""
-        return replace(self.book, held=record.held)
+    def tokens_of(self, record: EngineRecord, case: UpdateCase) -> ScoredTokens:
+        """Return the tokens of a case, with the scores by which this engine is judged."""
+        return ScoredTokens(record.of(case), self.scores, record.held)
 
 
 def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
@@ -66,7 +67,7 @@ def _held(record: EngineRecord, store: CheckpointStore) -> str:
     return store.write_mixture(record.parts.old) if record.parts is not None and record.parts.old else "1"
 
 
-def _score(records: Sequence[EngineRecord], plan: UpdatePlan, run: StudyRun, store: CheckpointStore) -> Scorebook:
+def _score(records: Sequence[EngineRecord], plan: UpdatePlan, run: StudyRun, store: CheckpointStore) -> Scores:
     """Return every score that the analysis needs, from one job per checkpoint: equal engines sample equal tokens.
 
     Raises NotFinished if the trainer cannot score.
@@ -82,7 +83,7 @@ def _score(records: Sequence[EngineRecord], plan: UpdatePlan, run: StudyRun, sto
             for name, batch in sorted(batches.items())
         ]
     )
-    return Scorebook({name: scores.by_sequence() for name, scores in zip(sorted(batches), scored, strict=True)})
+    return {name: scores.by_sequence() for name, scores in zip(sorted(batches), scored, strict=True)}
 
 
 def _records(

@@ -63,13 +63,12 @@ def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
 
 
 def _finding(finding: UpdateFinding, recipe_path: Path) -> Finding:
+    following = f"next: {finding.next}" if finding.next else ""
     return Finding(
         rule=finding.name,
         layer=Layer.INFERENCE_PATH,
         severity=finding.severity,
-        message="; ".join(
-            filter(None, [finding.message, finding.sure, f"next: {finding.next}" if finding.next else ""])
-        ),
+        message="; ".join(filter(None, [finding.message, finding.sure, following])),
         location=Location(path=str(recipe_path), line=None, column=None, setting=finding.case),
         fix=None,
         suppressed=None,
@@ -79,35 +78,22 @@ def _finding(finding: UpdateFinding, recipe_path: Path) -> Finding:
 
 def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> list[Judgement]:
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    matrix = [judged for judged in cases if judged.ran]
-    clean = [judged for judged in matrix if judged.clean]
-    paths = [judged.parts for judged in matrix if judged.parts and not judged.of_adapter]
-    whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
-    sentences = [
-        f"{len(good)} of {len(tried)} {sentence}"
-        for good, tried, sentence in (
-            (clean, matrix, "sequences of calls are clean"),
-            (whole, paths, "read-backs found everything updated"),
-        )
-        if tried
-    ]
+    ran = [judged for judged in cases if judged.ran]
+    clean = [bool(judged.clean) for judged in ran]
+    whole = [judged.parts.verdict is Verdict.MATCH for judged in ran if judged.parts and not judged.of_adapter]
     nothing = _without_a_sequence(cases)
-    if nothing:
-        sentences.append(f"no requested sequence of calls exists in vLLM {', '.join(nothing)}")
-    if errors:
-        verdict = Verdict.MISMATCH
-    elif nothing:
-        verdict = Verdict.INCONCLUSIVE
-    elif (matrix or paths) and len(clean) == len(matrix) and len(whole) == len(paths):
-        verdict = Verdict.MATCH
-    else:
-        verdict = Verdict.INCONCLUSIVE
+    sentences = [
+        f"{sum(clean)} of {len(clean)} sequences of calls are clean" if clean else "",
+        f"{sum(whole)} of {len(whole)} read-backs found everything updated" if whole else "",
+        f"no requested sequence of calls exists in vLLM {', '.join(nothing)}" if nothing else "",
+    ]
+    right = bool(clean) and all([*clean, *whole, not nothing])
     return [
         untested(Layer.SEMANTIC, "at temperature 1 without filters raw and processed logprobs are the same"),
         judged_as(
             Layer.INFERENCE_PATH,
-            verdict,
-            "; ".join(sentences) or "nothing was read back and no sequence of calls ran",
+            Verdict.MISMATCH if errors else Verdict.MATCH if right else Verdict.INCONCLUSIVE,
+            "; ".join(filter(None, sentences)) or "nothing was read back and no sequence of calls ran",
             causes=[error.name for error in errors[:1]],
             evidence=[finding.message for finding in errors],
             falsifier="the same calls, repeated, leave no stale keys and no old part",

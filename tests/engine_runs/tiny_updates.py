@@ -70,7 +70,7 @@ def in_flight(name: str) -> dict[str, Any]:
 
 def _case(name: str, mode: str, clear: bool) -> dict[str, Any]:
     case = {"name": name, "mode": mode, "clear_cache": clear}
-    return {**case, "salted": False, "way": None, "read_back": True}
+    return {**case, "salted": False, "adapters": None, "read_back": True}
 
 
 def held(outcome: Outcome, case: str) -> dict[str, str | None]:

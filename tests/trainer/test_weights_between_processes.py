@@ -99,18 +99,18 @@ class Engine:
 
 
 def test_an_audits_broadcast_sends_a_version_while_the_engine_loads_it_and_again_after_a_failure(tmp_path):
-    from rlaudit_weight_transport import transport_of
+    from rlaudit_weight_transport import Broadcast
 
     folders = {str(version): checkpoint(tmp_path / str(version), version) for version in (0, 1)}
-    transport = transport_of({"path": "x", "transport": "broadcast", "checkpoints": folders, "drain_seconds": 60})
+    transport = Broadcast(600)
 
     async def play():
         engine = Engine()
         ran = await transport.open(engine)
-        await transport.load(engine, "1", None)
+        await transport.load(engine, folders["1"])
         taken, engine.taken = engine.taken, None
         with pytest.raises(RuntimeError, match="has died"):
-            await transport.load(engine, "0", None)
+            await transport.load(engine, folders["0"])
         return ran, taken, transport.sender
 
     ran, (taken,), sender = asyncio.run(play())

@@ -53,12 +53,12 @@ class JudgedCase:
     clean: bool | None
     in_flight: RequestCount
     around: RequestCount
-    lags: Sequence[LagGroup] = ()
-    parts: Parts | None = None
-    staleness: Staleness | None = None
-    continuity: Continuity | None = None
-    seconds: float | None = None
-    cell: str = ""
+    lags: Sequence[LagGroup]
+    parts: Parts | None
+    staleness: Staleness | None
+    continuity: Continuity | None
+    seconds: float | None
+    cell: str
     # Whether it did not run because the release has no such calls.
     unsupported: bool | None = None
     # Reports of 0.4.0 have none of these. The engine: V0 or V1.
@@ -159,6 +159,10 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
         clean=None,
         in_flight=count_requests(in_flight, paused=paused),
         around=count_requests(around, paused=paused),
+        lags=(),
+        parts=None,
+        staleness=None,
+        continuity=None,
         seconds=record.case_seconds.get(case.name),
         cell=record.cell_key,
         unsupported="unsupported" in (record.status, broken and broken.status),

@@ -26,6 +26,7 @@ def judged(**values: Any) -> JudgedCase:
         "start": "the start", "version": "0.18.1", "path": "reload_weights", "transport": "from disk", "clean": None,
         "levels": {"prefix-caching": "on"}, "name": "the case", "kind": CaseKind.MATRIX, "mode": PauseMode.KEEP,
         "clear_cache": True, "problem": None, "in_flight": COUNT, "around": COUNT, "staleness": CLEAN, "engine": "V1",
+        "lags": (), "parts": None, "continuity": None, "seconds": 1.0, "cell": "abc",
     }  # fmt: skip
     found = JudgedCase(**{**case, **values})
     return replace(found, clean=found.ran and not found.faults)

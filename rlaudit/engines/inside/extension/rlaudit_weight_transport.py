@@ -1,11 +1,10 @@
-"""How weights reach an engine's workers: from a folder, by a broadcast, or as an adapter.
+"""How weights reach an engine's workers: read from a folder, or by a broadcast from the trainer's side.
 
 A sender hands each worker a source:
     {"from": "disk", "path"}                    a checkpoint's folder
     {"from": "broadcast", "parameters"}         [[name, dtype, shape], ...] in the order in which they are sent
-    {"from": "adapter", "adapter", "in place"}  a LoRA that requests name from then on
-An audit of updates sends from the process that steers the engine (`Disk`, `Adapters`, `Broadcast`); the trainer of a
-training is another process, and that of the engine lets both ends meet (`meet`).
+An audit of updates sends from a thread of the process that steers the engine (`Broadcast`); the trainer of a training
+is another process, and that of the engine lets both ends meet (`meet`).
 
 A broadcast has a process group of one sender and the workers, for weights alone. Rank 0 has the new weights and sends
 them tensor by tensor; every worker receives each of them. Either end may have other process groups, so the backend is
@@ -24,67 +23,25 @@ import os
 from collections.abc import Mapping
 
 HOST = "127.0.0.1"
-# What comes from a folder or by name: no process group.
+# What a folder comes over, in the words of `meet`.
 FROM_DISK = {"name": "disk", "backend": None, "because": None}
 # One worker is one process and belongs to one group.
 _joined: "dict[str, object]" = {}
 
 
-def transport_of(job):
-    """Return the transport of an audit's job (scripts/update_weights.py)."""
-    if job["path"] == "adapter":
-        return Adapters(job["adapters"], job["drain_seconds"])
-    kind = Disk if job.get("transport", "disk") == "disk" else Broadcast
-    return kind(job["checkpoints"], job["drain_seconds"])
+class Broadcast:
+    """A thread of this process sends, as a trainer does, to workers that are other processes in V1.
 
-
-class Disk:
-    """Workers read the folder of a version. seconds: the longest wait of one end."""
-
-    def __init__(self, folders, seconds):
-        self.folders, self.seconds = folders, seconds
-
-    async def open(self, engine):
-        """Connect with the workers; return what weights come over: {"name", "backend", "because" it is not NCCL}."""
-        return FROM_DISK
-
-    async def load(self, engine, version, way):
-        """Have the engine load a version. way: how an adapter is called."""
-        await asyncio.wait_for(engine.load(self.source(version, way)), self.seconds)
-
-    def source(self, version, way):
-        """Return the source of a version."""
-        return {"from": "disk", "path": self.folders[version]}
-
-
-class Adapters(Disk):
-    """The engine reads an adapter's folder. What a request calls its adapter decides what the engine keeps of another.
-
-    Ways: a `new name` (and number) for each version, a `new number` under one name, one name and number loaded again
-    `in place`, or the `same` name and number for another folder.
+    seconds: the longest wait of one end.
     """
-
-    # Cases of one engine must not share a number.
-    ways = ("new name", "new number", "in place", "same")
-
-    def source(self, version, way):
-        """Return the adapter of a version."""
-        first = 1 + 1000 * self.ways.index(way)
-        adapter = {
-            "name": "%s %s" % (way, version) if way == "new name" else way,
-            "number": first + int(version) if way in ("new name", "new number") else first,
-            "path": self.folders[version],
-        }
-        return {"from": "adapter", "adapter": adapter, "in place": way == "in place"}
-
-
-class Broadcast(Disk):
-    """A thread of this process sends, as a trainer does, to workers that are other processes in V1."""
 
     sender = None
 
+    def __init__(self, seconds):
+        self.seconds = seconds
+
     async def open(self, engine):
-        """Connect the sender with the workers."""
+        """Connect the sender with the workers; return what weights come over."""
         places, meeting = await worker_places(engine), []
         self.sender = Sender(own_device(len(places)), self.seconds)
         own = {"place": place(self.sender.device), "port": self.sender.port}
@@ -96,13 +53,12 @@ class Broadcast(Disk):
         await meeting[0]
         return ran
 
-    async def load(self, engine, version, way):
-        """Have the engine load what the sender sends meanwhile."""
-        folder = self.folders[version]
+    async def load(self, engine, folder):
+        """Have the engine load a checkpoint, which the sender sends meanwhile."""
         if self.sender is None:
             await asyncio.wait_for(self.open(engine), self.seconds)
+        sender = self.sender
         try:
-            sender = self.sender
             source = in_a_thread(lambda: sender.source(Checkpoint(folder).items()))
             source = await asyncio.wait_for(source, self.seconds)
             sending = in_a_thread(lambda: sender.send(Checkpoint(folder).items()))
@@ -125,7 +81,7 @@ async def worker_places(engine):
 
 
 async def meet(engine, sender, places, answer, seconds):
-    """Connect the sender with the workers, and return what weights come over.
+    """Connect the sender with the workers; return what weights come over: {"name", "backend", "because": not NCCL}.
 
     sender: its place and port. answer: the function that tells it the group to join.
     """

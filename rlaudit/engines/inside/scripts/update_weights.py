@@ -13,10 +13,11 @@ job
   prompt_token_ids, sampling (of SamplingParams)
   runs           {name: {"requests": [{"prompt", "sample", "seed"}], "max_tokens"}}
   drain_seconds  how long requests may take after the last step of a case before they count as lost
-  cases          [{"name", "mode", "clear_cache", "salted", "way", "read_back"}], one after the other in one engine
+  cases          [{"name", "mode", "clear_cache", "salted", "adapters", "read_back"}], one after the other in one engine
                    mode, clear_cache  of the pause; mode none: weights are loaded between two steps
                    salted             each request's cache_salt is the version of the weights that are to serve it
-                   way                how an adapter is called; nothing is in flight then. None: no adapter
+                   adapters           {version: {"name", "number", "in place"}}, what requests call it; nothing is in
+                                      flight then. None: no adapter
                    read_back          whether the worker's weights are compared with both versions
 
 Each case has the runs of laboratory/studies/updates/cases.py. A step that fails ends its case; after a failed update
@@ -53,12 +54,12 @@ async def play(job, channel):
     """Play every case of the job on one engine."""
     channel.phase("load")
     async with channel.neighbour("steerable_engine").running(job, channel) as (engine, resolved):
-        import rlaudit_weight_transport
+        from rlaudit_weight_transport import FROM_DISK, Broadcast
 
-        transport = rlaudit_weight_transport.transport_of(job)
-        ran = await transport.open(engine)
+        broadcast = Broadcast(job["drain_seconds"]) if job.get("transport") == "broadcast" else None
+        ran = await broadcast.open(engine) if broadcast else FROM_DISK
         channel.phase("update")
-        session = Session(job, engine, transport, channel)
+        session = Session(job, engine, broadcast, channel)
         for case in job["cases"]:
             await session.play(case)
     channel.write_lines("samples.jsonl", session.rows)
@@ -76,8 +77,8 @@ async def play(job, channel):
 class Session:
     """One engine, and the record of everything that it did."""
 
-    def __init__(self, job, engine, transport, channel):
-        self.job, self.engine, self.transport, self.channel = job, engine, transport, channel
+    def __init__(self, job, engine, broadcast, channel):
+        self.job, self.engine, self.broadcast, self.channel = job, engine, broadcast, channel
         # The weights that the engine should hold; None after a failed update.
         self.version, self.paused = "0", False
         self.rows, self.updates, self.read_backs, self.steps, self.seconds = [], [], [], [], {}
@@ -114,7 +115,7 @@ class Session:
             raise self.channel.Unsupported("no cache_salt in this vLLM (it came with 0.9.0, in V1)")
         await self.wait_for(self.submit("cold", salted))
         # Requests in flight keep the adapter that they name, so an adapter meets none.
-        if case["way"]:
+        if case["adapters"]:
             await self.wait_for(self.submit("before", salted))
         else:
             await self.wait_for(self.submit("flight", salted), length // 3)
@@ -133,7 +134,7 @@ class Session:
 
     async def restore(self, case):
         """Load version 0 again, with an empty cache. It is not measured, but a case needs it to mean anything."""
-        if self.version != "0" or case["way"]:
+        if self.version != "0" or case["adapters"]:
             await self.load("0", case)
         if self.paused:
             # The previous case ended in its update.
@@ -141,9 +142,15 @@ class Session:
         await self.reset_prefix_cache()
 
     async def load(self, version, case):
-        """Load a version, in the way of the case if it is an adapter's."""
+        """Load a version of the weights, or an adapter by the name that the case gives it."""
+        source = {"from": "disk", "path": self.job["checkpoints"].get(version)}
+        if case["adapters"]:
+            source = dict(case["adapters"][version], path=self.job["adapters"][version])
         try:
-            await self.transport.load(self.engine, version, case["way"])
+            if self.broadcast and not case["adapters"]:
+                await self.broadcast.load(self.engine, source["path"])
+            else:
+                await asyncio.wait_for(self.engine.load(source), self.job["drain_seconds"])
         except BaseException:
             self.version = None
             raise

@@ -43,6 +43,20 @@ ADAPTERS: Mapping[AdapterWay, str] = {
 }
 
 
+def adapters(way: AdapterWay) -> dict[str, dict[str, Any]]:
+    """Return what requests call the adapter of each version. Cases of one engine must not share a number."""
+    first = 1 + 1000 * list(ADAPTERS).index(way)
+    number, name = way in ("new name", "new number"), way == "new name"
+    return {
+        str(version): {
+            "name": f"{way} {version}" if name else way,
+            "number": first + version if number else first,
+            "in place": way == "in place",
+        }
+        for version in range(2)
+    }
+
+
 @dataclass(frozen=True)
 class UpdateCase:
     """One way to update."""
@@ -77,8 +91,9 @@ class UpdateCase:
 
     def as_job(self) -> dict[str, Any]:
         """Return the case as the worker script reads it."""
-        names = ("name", "mode", "clear_cache", "salted", "way", "read_back")
-        return {name: getattr(self, name) for name in names}
+        names = ("name", "mode", "clear_cache", "salted", "read_back")
+        job = {name: getattr(self, name) for name in names}
+        return {**job, "adapters": adapters(self.way) if self.way else None}
 
 
 def runs_of(settings: WeightUpdates, prompts: int, seed: int) -> dict[str, Run]:

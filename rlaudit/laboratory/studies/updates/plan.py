@@ -130,7 +130,7 @@ def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, device: str) -> Ite
             engine=engine.engine,
             environment_variables=recipe.environment_variables,
             own=settings_in_words,
-            transport=engine.transport,
+            transport="disk" if path == ADAPTER else engine.transport,
         )
 
     usual = loading_path(engine.path, engine.transport, engine.engine, device)

@@ -69,7 +69,8 @@ class ScoredTokens:
     def late_T(self) -> Mask:
         """Whether a token surely came from newer weights than those in force when its request was submitted."""
         submitted_T = np.array([flight.submitted for flight in self.flights])[self.sequence_T]
-        return np.isfinite(self.version_T) & (self.version_T != submitted_T)
+        late_T: Mask = np.isfinite(self.version_T) & (self.version_T != submitted_T)
+        return late_T
 
     @cached_property
     def right_T(self) -> Floats:

@@ -47,7 +47,7 @@ def outcome_of(folder: Path, *cases: dict[str, Any], ailment: str = "", length: 
 
 
 def case(mode: str = "keep", name: str = "case", **more: Any) -> dict[str, Any]:
-    plain = {"clear_cache": False, "salted": False, "way": None, "read_back": False}
+    plain = {"clear_cache": False, "salted": False, "adapters": None, "read_back": False}
     return {"name": name, "mode": mode, **plain, **more}
 
 

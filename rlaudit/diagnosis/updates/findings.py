@@ -95,7 +95,7 @@ def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
     ]
     groups = grouped(faulty, lambda of_case: of_case[0])
     findings = [_finding(fault, [case for _, case in same]) for (fault, *_), same in groups.items()]
-    findings += dict.fromkeys(note for case in cases for note in _notes(case))
+    findings += {note.message: note for case in reversed(cases) for note in _notes(case)}.values()
     return tuple(sorted(findings, key=lambda finding: -finding.severity.rank))
 
 

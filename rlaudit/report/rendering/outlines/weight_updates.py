@@ -7,6 +7,7 @@ from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.figures import damaged, difference, interval
+from rlaudit.report.rendering.measured_on import measured_on
 from rlaudit.report.rendering.outline import (
     COST,
     Brief,
@@ -56,6 +57,7 @@ def outline(report: "Report") -> Outline:
         ],
         lead=report.get("description", ""),
         facts=[f"{counted(len(cases), 'case')} on {counted(len({case.start for case in cases}), 'engine')}"],
+        about=measured_on(report),
         indents=Indents(line=2, table=2),
         pictured=frozenset(),
     )

@@ -141,6 +141,7 @@ def test_the_report_begins_with_the_cheapest_clean_sequence_and_what_others_leav
     assert right == "Right: mode=keep, clear_cache=True on vLLM 0.18.1 (reload_weights)."
     assert "with mode=keep|wait|abort, clear_cache=False. Set clear_cache=True in pause_generation" in stale
     for written in (TEXT.render(report, None), MARKDOWN.render(report, None)):
+        assert "float32, prompts numbers" in written.splitlines()[1] + written.splitlines()[2]
         assert written.index(right) < written.index("inference path")
 
 

@@ -143,7 +143,7 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
     """Judge one case of any kind."""
     tokens, margin, start = run.tokens_of(record, case), run.recipe.equivalence_margin, record.start
     in_flight, around = record.of(case, FLIGHT), [flight for flight in tokens.flights if flight.run != FLIGHT]
-    broken = next((step for step in record.steps if step.case == case.name), None)
+    broken = record.problems.get(case.name)
     paused, ok = case.mode is not PauseMode.NONE, record.status == "ok"
     judged = JudgedCase(
         start=start.name,
@@ -155,7 +155,7 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
         kind=case.kind,
         mode=case.mode,
         clear_cache=case.clear_cache,
-        problem=f"{broken.step}: {broken.message}" if broken else None if ok else record.failure or record.status,
+        problem=f"{broken['step']}: {broken['message']}" if broken else None if ok else record.failure or record.status,
         clean=None,
         in_flight=count_requests(in_flight, paused=paused),
         around=count_requests(around, paused=paused),
@@ -165,7 +165,7 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
         continuity=None,
         seconds=record.case_seconds.get(case.name),
         cell=record.cell_key,
-        unsupported="unsupported" in (record.status, broken and broken.status),
+        unsupported="unsupported" in (record.status, broken and broken["status"]),
         engine=record.kind or None,
         brought_by=start.transport,
         salted=case.salted,

@@ -25,7 +25,8 @@ the engine stays paused, and requests in flight are aborted.
 
 samples.jsonl    one line per request: token ids, logprobs, the version each token was sampled with (null: while the
                  update ran), cached tokens, how it ended
-result           resolved, kind, transport (the real one), updates, read_backs, steps (those that failed), case_seconds
+result           resolved, kind, transport (the real one), read_backs, problems (the step at which a case ended early),
+                 case_seconds
 """
 
 import asyncio
@@ -67,9 +68,8 @@ async def play(job, channel):
         "resolved": resolved,
         "kind": engine.kind,
         "transport": ran,
-        "updates": session.updates,
         "read_backs": session.read_backs,
-        "steps": session.steps,
+        "problems": session.problems,
         "case_seconds": session.seconds,
     }
 
@@ -81,7 +81,7 @@ class Session:
         self.job, self.engine, self.broadcast, self.channel = job, engine, broadcast, channel
         # The weights that the engine should hold; None after a failed update.
         self.version, self.paused = "0", False
-        self.rows, self.updates, self.read_backs, self.steps, self.seconds = [], [], [], [], {}
+        self.rows, self.read_backs, self.problems, self.seconds = [], [], {}, {}
         self.case, self.step, self.flights, self.windows = None, None, [], []
 
     async def play(self, case):
@@ -103,7 +103,7 @@ class Session:
 
     def record(self, status, message):
         """Record how the present step ended."""
-        self.steps.append({"case": self.case, "step": self.step, "status": status, "message": message})
+        self.problems[self.case] = {"step": self.step, "status": status, "message": message}
 
     async def steps_of(self, case):
         """Fill the cache, update with requests in flight, and sample with the new weights: warm, cold, warm."""
@@ -198,19 +198,13 @@ class Session:
 
         After a failed load the engine stays paused.
         """
-        pauses, in_flight = case["mode"] != "none", sum(not flight.ended for flight in self.flights)
+        pauses = case["mode"] != "none"
         if pauses:
             await self.pause(case["mode"], case["clear_cache"])
         paused = time.monotonic()
         if pauses:
             self.submit("after", case["salted"], "1")
-        update = {"case": self.case, "to": "1", "in_flight": in_flight, "error": None}
-        self.updates.append(update)
-        try:
-            await self.load("1", case)
-        except Exception as error:
-            update["error"] = describe_error(error)
-            raise
+        await self.load("1", case)
         loaded = time.monotonic()
         # Without a pause, outputs of the last step under the old weights may still arrive.
         self.windows.append((paused, loaded + (0.0 if pauses else LATE_SECONDS), "1"))

@@ -38,6 +38,8 @@ class CheckpointStore:
         self._folder = (run.folder / "checkpoints").resolve()
         self._paths: dict[str, str] = {"0": run.context.model}
         self._made: dict[str, object] = {"0": "the model"}
+        # Folders by version.
+        self.adapters: dict[str, str] = {}
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Return a checkpoint that was written."""
@@ -64,11 +66,8 @@ class CheckpointStore:
             self._made[name] = {"mixture": order, "of": self._made["1"]}
         return name
 
-    def write_adapters(self) -> dict[str, str]:
-        """Write an adapter that changes nothing and one of several steps' size; return their folders by version.
-
-        The checkpoint MERGED is the model with the second.
-        """
+    def write_adapters(self) -> None:
+        """Write an adapter that changes nothing and one of several steps' size; MERGED is the model with the second."""
         settings = self._recipe.weight_updates
         orders: list[Order] = [
             {"name": name, "adapter": RANK, "scale": scale, "seed": self._recipe.seed}
@@ -76,7 +75,9 @@ class CheckpointStore:
         ]
         self._derive(orders, "two adapters")
         self._paths[MERGED], self._made[MERGED] = str(self._folder / MERGED), {"merged": orders[1]}
-        return {str(version): str(self._folder / order["name"] / "adapter") for version, order in enumerate(orders)}
+        self.adapters = {
+            str(version): str(self._folder / order["name"] / "adapter") for version, order in enumerate(orders)
+        }
 
     def _derive(self, orders: Sequence[Order], title: str) -> None:
         """Write checkpoints; one that was changed or deleted is written again."""

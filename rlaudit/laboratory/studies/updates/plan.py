@@ -35,8 +35,6 @@ class EngineStart:
     # V0 or V1 if the recipe names it.
     engine: EngineKind | None = None
     environment_variables: Mapping[str, str] = field(default_factory=dict)
-    # The settings of its entry in the recipe, as words.
-    own: tuple[str, ...] = ()
     transport: str = "disk"
 
     @property
@@ -129,7 +127,6 @@ def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, device: str) -> Ite
             levels=levels,
             engine=engine.engine,
             environment_variables=recipe.environment_variables,
-            own=settings_in_words,
             transport="disk" if path == ADAPTER else engine.transport,
         )
 

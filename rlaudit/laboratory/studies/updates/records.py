@@ -47,16 +47,6 @@ class Flight:
 
 
 @dataclass(frozen=True)
-class StepReport:
-    """A step that failed, or that the release does not support."""
-
-    case: str
-    step: str
-    status: str
-    message: str
-
-
-@dataclass(frozen=True)
 class EngineRecord:
     """An engine start after it ended."""
 
@@ -68,7 +58,8 @@ class EngineRecord:
     flights: tuple[Flight, ...] = ()
     # The weights that it held after its first update, if they could be read.
     parts: PartsRead | None = None
-    steps: tuple[StepReport, ...] = ()
+    # The step at which a case ended early: {"step", "status", "message"} by the name of the case.
+    problems: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     case_seconds: Mapping[str, float] = field(default_factory=dict)
     cell_key: str = ""
     # What really brought the weights: {"name", "backend", "because"}.
@@ -94,16 +85,11 @@ def read_record(
         kind=result["kind"],
         flights=tuple(_flight(row, prompts) for row in rows),
         parts=next((parts_read(**row) for row in result["read_backs"]), None),
-        steps=tuple(StepReport(**row) for row in result["steps"]),
+        problems=result["problems"],
         case_seconds=result["case_seconds"],
         cell_key=cell_key,
         transport=result.get("transport"),
     )
-
-
-def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) -> EngineRecord:
-    """Return the record of a cell without a result."""
-    return EngineRecord(start, status, failure, "", cell_key=cell_key)
 
 
 def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]]) -> Flight:

@@ -4,7 +4,7 @@ Order matters: weights are read back before anything is scored, because a part t
 look like stale keys and values in every case.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rlaudit.engines.cells.cell import Cell
@@ -15,12 +15,12 @@ from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import RunSetup
-from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
+from rlaudit.laboratory.scoring import ScoringBatch
 from rlaudit.laboratory.studies.updates.cases import UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
-from rlaudit.laboratory.studies.updates.records import EngineRecord, failed_record, read_record
+from rlaudit.laboratory.studies.updates.records import EngineRecord, read_record
 from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens, Scores, wanted_scores
 from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.laboratory.weight_path import ADAPTER, MERGED
@@ -51,12 +51,12 @@ def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
 
     Raises NotFinished when checkpoints or scores could not be made, OSError if the run directory cannot be written.
     """
-    prompts = [list(prompt) for prompt in run.context.prompt_token_ids]
     store = CheckpointStore(plan.recipe, run)
     if any(start.path != ADAPTER for start in plan.starts):
         store.write_next()
-    adapters = store.write_adapters() if any(start.path == ADAPTER for start in plan.starts) else {}
-    records = [replace(record, held=_held(record, store)) for record in _records(plan, run, prompts, store, adapters)]
+    if any(start.path == ADAPTER for start in plan.starts):
+        store.write_adapters()
+    records = [replace(record, held=_held(record, store)) for record in _records(plan, run, store)]
     return FinishedUpdates(plan, run.setup, tuple(records), _score(records, plan, run, store), run.books())
 
 
@@ -86,42 +86,28 @@ def _score(records: Sequence[EngineRecord], plan: UpdatePlan, run: StudyRun, sto
     return {name: scores.by_sequence() for name, scores in zip(sorted(batches), scored, strict=True)}
 
 
-def _records(
-    plan: UpdatePlan,
-    run: StudyRun,
-    prompts: Sequence[Sequence[int]],
-    store: CheckpointStore,
-    adapters: Mapping[str, str],
-) -> Iterator[EngineRecord]:
-    """Run every engine start and yield its record. adapters: folders by version."""
+def _records(plan: UpdatePlan, run: StudyRun, store: CheckpointStore) -> Iterator[EngineRecord]:
+    """Run every engine start and yield its record."""
     cells: list[Cell | Failure] = []
     for start in plan.starts:
         engine = run.engine(start.version)
-        if isinstance(engine, Failure):
-            cells.append(engine)
-            continue
-        checkpoints = {name: store.checkpoint(name) for name in start.checkpoints}
-        cells.append(cell_of_start(plan, start, run.context, prompts, checkpoints, engine, adapters))
+        cells.append(engine if isinstance(engine, Failure) else _cell(plan, start, run.context, store, engine))
     titles = [f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)]
     outcomes = run.cells.outcomes(list(zip(cells, titles, strict=True)))
     for start, cell, outcome in zip(plan.starts, cells, outcomes, strict=True):
         if isinstance(cell, Cell) and outcome.status == "ok":
-            yield read_record(start, run.cells.directory(cell), outcome.result, prompts, cell.key)
+            yield read_record(start, run.cells.directory(cell), outcome.result, run.context.prompt_token_ids, cell.key)
         else:
-            yield failed_record(start, outcome.status, outcome.why, cell.key if isinstance(cell, Cell) else "")
+            key = cell.key if isinstance(cell, Cell) else ""
+            yield EngineRecord(start, outcome.status, outcome.why, "", cell_key=key)
 
 
-def cell_of_start(
-    plan: UpdatePlan,
-    start: EngineStart,
-    context: RolloutContext,
-    prompts: Sequence[Sequence[int]],
-    checkpoints: Mapping[str, Checkpoint],
-    environment: Environment,
-    adapters: Mapping[str, str],
+def _cell(
+    plan: UpdatePlan, start: EngineStart, context: RolloutContext, store: CheckpointStore, environment: Environment
 ) -> Cell:
     """Return the job of one engine start."""
     recipe, size = plan.recipe, stored_bytes(context.model, context.revision)
+    checkpoints = {name: store.checkpoint(name) for name in start.checkpoints}
     return engine_cell(
         context,
         environment,
@@ -132,8 +118,8 @@ def cell_of_start(
             "path": start.path,
             "transport": start.transport,
             "checkpoints": {name: checkpoint.path for name, checkpoint in checkpoints.items()},
-            **({"adapters": dict(adapters)} if start.path == ADAPTER else {}),
-            "prompt_token_ids": [list(prompt) for prompt in prompts],
+            **({"adapters": store.adapters} if start.path == ADAPTER else {}),
+            "prompt_token_ids": [list(prompt) for prompt in context.prompt_token_ids],
             "sampling": {"temperature": 1.0, "ignore_eos": True},
             "runs": dict(plan.runs),
             "drain_seconds": recipe.weight_updates.drain_seconds + seconds_to_move(size),

@@ -92,9 +92,8 @@ def test_what_the_cache_keeps_serves_the_next_requests_but_not_those_with_anothe
 def test_a_request_that_never_ends_is_lost_and_not_waited_for_beyond_the_limit(tmp_path: Path) -> None:
     outcome, rows = play(tmp_path, case(), ailment="lose")
     assert sum(row["lost"] for row in rows) == 1
-    (said,) = outcome.result["steps"]
-    assert (said["step"], said["status"]) == ("settle", "failed")
-    assert said["message"] == "RuntimeError: requests do not advance"
+    message = "RuntimeError: requests do not advance"
+    assert outcome.result["problems"] == {"case": {"step": "settle", "status": "failed", "message": message}}
 
 
 def test_tokens_that_come_while_paused_belong_to_no_version(tmp_path: Path) -> None:
@@ -106,10 +105,10 @@ def test_a_checkpoint_that_cannot_be_read_fails_the_update_and_nothing_is_resume
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "weights.json").write_text('{"version')
     outcome, rows = play(tmp_path, case(), checkpoints={"0": str(tmp_path / "v0"), "1": str(tmp_path / "torn")})
-    assert "JSONDecodeError" in outcome.result["updates"][0]["error"]
+    ended = outcome.result["problems"]["case"]
+    assert (ended["step"], ended["status"]) == ("update", "failed") and "JSONDecodeError" in ended["message"]
     assert {row["error"] for row in of(rows, "flight", "after")} == {"given up after the update failed"}
     assert {tuple(set(row["versions"])) for row in of(rows, "flight")} == {("0",)}
-    assert [(said["step"], said["status"]) for said in outcome.result["steps"]] == [("update", "failed")]
 
 
 def test_what_the_worker_holds_is_told_in_versions(tmp_path: Path) -> None:

@@ -130,18 +130,21 @@ def _finding(fault: Fault, cases: Sequence[JudgedCase]) -> UpdateFinding:
 def _figures(fault: Fault, cases: Sequence[JudgedCase]) -> str:
     """Return the figures behind a fault: the weakest, or those of the first case."""
     first = cases[0]
-    stale = [case.staleness for case in cases if case.staleness is not None]
+    stale = [(case, case.staleness) for case in cases if case.staleness is not None]
     match fault:
         case Fault.STALE:
-            excess = min((added for of in stale if (added := of.excess)), key=lambda added: added.low or 0.0)
-            control = max(_largest_effect(of.control) for of in stale)
+            weakest, excess = min(
+                ((of, added) for _, of in stale if (added := of.excess)), key=lambda of_case: of_case[1].low or 0.0
+            )
+            control = max(_largest_effect(of.control) for _, of in stale)
             return (
                 f"they add at least {figure(excess.difference, excess.low, excess.high)} nats of k3 in each, a noise "
-                f"control at most {control:.1g}; {stale[0].cached_tokens} prompt tokens came from the cache"
+                f"control at most {control:.1g}; {weakest.cached_tokens} prompt tokens came from the cache"
             )
         case Fault.OLD_FLIGHTS:
-            flight = max((late for of in stale if (late := of.flight)), key=lambda late: late.value or 0.0)
-            lagged = next((lag.trainer_weights.get("k3") for lag in first.lags if lag.lag == 1), None)
+            flights = [(case, late) for case, of in stale if (late := of.flight)]
+            farthest, flight = max(flights, key=lambda of_case: of_case[1].value or 0.0)
+            lagged = next((lag.trainer_weights.get("k3") for lag in farthest.lags if lag.lag == 1), None)
             lag = "" if lagged is None else f"; lag gives {figure(lagged.value, lagged.low, lagged.high)}"
             k3 = figure(flight.value, flight.low, flight.high)
             return f"k3 of their later tokens under the new weights {k3}{lag}"
@@ -152,7 +155,8 @@ def _figures(fault: Fault, cases: Sequence[JudgedCase]) -> str:
             return "; ".join(dict.fromkeys(filter(None, map(_losses, counts))))
         case Fault.BROKEN:
             return first.continuity.because if first.continuity is not None else ""
-    return "; ".join(dict.fromkeys(of.because for of in stale))
+    in_flight = "the interval of k3 of requests in flight reaches over what counts"
+    return "; ".join(dict.fromkeys(in_flight if of.old_flights is None else of.because for _, of in stale))
 
 
 def _largest_effect(effect: Contrast | None) -> float:

@@ -119,16 +119,14 @@ class JudgedCase:
         if self.of_adapter and self.leaves_parts:
             # What a cache does then is not known.
             return (Fault.OLD_ADAPTER,)
-        flight, margin = (None, None) if stale is None else (stale.flight, stale.flight_margin)
-        ends = (flight.low or 0.0, flight.high or 0.0) if flight is not None and margin is not None else (0.0, 0.0)
-        low, high = (end > (margin or 0.0) for end in ends)
+        found, old_flights = (False, False) if stale is None else (stale.found, stale.old_flights)
         tests = {
-            Fault.STALE: stale is not None and stale.found,
+            Fault.STALE: found,
             Fault.LOST: not (self.in_flight.in_order and self.around.in_order),
             Fault.BROKEN: self.continuity is not None and self.continuity.verdict is Verdict.MISMATCH,
             # A request that continues after the update with its old keys and values is as stale as a cached prompt.
-            Fault.OLD_FLIGHTS: low,
-            Fault.UNDECIDED: not self.decided or (high and not low),
+            Fault.OLD_FLIGHTS: old_flights is True,
+            Fault.UNDECIDED: not self.decided or (old_flights is None and not found),
         }
         return tuple(fault for fault, holds in tests.items() if holds)
 

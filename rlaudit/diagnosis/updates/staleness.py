@@ -49,6 +49,14 @@ class Staleness:
         """Whether stale keys and values were found."""
         return self.verdict is Verdict.MISMATCH
 
+    @property
+    def old_flights(self) -> bool | None:
+        """Whether requests in flight go on with old keys and values; None if that is not decided."""
+        flight, margin = self.flight, self.flight_margin
+        if flight is None or flight.low is None or flight.high is None or margin is None or flight.high <= margin:
+            return False
+        return True if flight.low > margin else None
+
 
 def judge_staleness(tokens: ScoredTokens, relevant: float) -> Staleness:
     """Judge the requests of one case.

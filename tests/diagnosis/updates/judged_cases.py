@@ -11,6 +11,7 @@ from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.statistics.measurement.contrast import Contrast
+from rlaudit.statistics.measurement.measure import Measurement
 
 COUNT = RequestCount(submitted=16, completed=16)
 CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, 0.1, 1e-3, None)
@@ -36,6 +37,11 @@ def excess(value: float) -> Contrast:
     values: dict[str, Any] = dict.fromkeys(Contrast.__annotations__)
     values |= {"metric": "k3", "difference": value, "low": value / 2, "high": value * 2, "reliable": True}
     return Contrast(**values)
+
+
+def measured(value: float, low: float, high: float) -> Measurement:
+    values: dict[str, Any] = dict.fromkeys(Measurement.__annotations__)
+    return Measurement(**{**values, "value": value, "low": low, "high": high, "reliable": True})
 
 
 def around(mode: str, clear: bool, verdict: Verdict, size: float, cached: int = 64) -> JudgedCase:

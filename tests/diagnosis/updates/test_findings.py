@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from judged_cases import around, judged, read
+from judged_cases import CLEAN, around, judged, measured, read
 from pydantic import TypeAdapter
 
 from rlaudit.diagnosis.updates.findings import findings_of, sequences
@@ -70,6 +70,16 @@ def test_stale_sequences_of_one_start_are_one_error_with_the_smallest_of_their_f
     assert (finding.name, finding.severity) == ("stale-kv", "error")
     assert "mode=keep|wait, clear_cache=False" in finding.message
     assert "0.2 [0.1, 0.4]" in finding.sure and "64 prompt tokens" in finding.sure
+
+
+@pytest.mark.parametrize(
+    ("low", "name"), [(0.02, "flight-on-old-keys"), (0.001, "stale-kv-undecided")], ids=["surely", "perhaps"]
+)
+def test_requests_in_flight_that_keep_old_keys_are_a_warning_and_so_is_an_open_interval(low: float, name: str) -> None:
+    flight = measured(0.03, low, 0.05)
+    case = judged(staleness=replace(CLEAN, flight=flight, flight_margin=0.01))
+    (finding,) = findings_of([case])
+    assert (finding.name, finding.severity, case.clean) == (name, "warning", False)
 
 
 def test_a_case_that_could_not_be_decided_is_a_warning_of_its_own() -> None:

@@ -39,9 +39,10 @@ CONTROL_SECONDS = 20.0
 MODES = ("none", "keep", "wait", "abort")
 # Of a request.
 RECORDED = (
-    *("run", "max_tokens", "token_ids", "logprobs", "cached_tokens", "finish_reason", "ends", "surplus_logprobs"),
-    *("lost", "error", "submitted", "finished"),
+    *("case", "run", "max_tokens", "token_ids", "logprobs", "versions", "cached_tokens", "finish_reason", "ends"),
+    *("surplus_logprobs", "lost", "error", "submitted", "finished"),
 )
+PLACE = ("prompt", "sample")
 
 
 def run(job, channel):
@@ -81,12 +82,14 @@ class Session:
         self.job, self.engine, self.broadcast, self.channel = job, engine, broadcast, channel
         # The weights that the engine should hold; None after a failed update.
         self.version, self.paused = "0", False
+        # The version that samples what arrives now; None during an update.
+        self.serving = "0"
         self.rows, self.read_backs, self.problems, self.seconds = [], [], {}, {}
-        self.case, self.step, self.flights, self.windows = None, None, [], []
+        self.case, self.step, self.flights = None, None, []
 
     async def play(self, case):
         """Run one case up to its first failure, which is recorded."""
-        self.case, self.flights, self.windows = case["name"], [], []
+        self.case, self.flights = case["name"], []
         begun = time.monotonic()
         self.channel.emit("progress", done=len(self.seconds), total=len(self.job["cases"]))
         try:
@@ -98,7 +101,7 @@ class Session:
             if self.step == "update":
                 self.give_up()
         await self.drain()
-        self.rows.extend(flight.row(self) for flight in self.flights)
+        self.rows.extend(flight.row() for flight in self.flights)
         self.seconds[self.case] = time.monotonic() - begun
 
     def record(self, status, message):
@@ -136,6 +139,7 @@ class Session:
         """Load version 0 again, with an empty cache. It is not measured, but a case needs it to mean anything."""
         if self.version != "0" or case["adapters"]:
             await self.load("0", case)
+        self.serving = "0"
         if self.paused:
             # The previous case ended in its update.
             await self.resume()
@@ -194,24 +198,21 @@ class Session:
         self.paused = False
 
     async def update(self, case):
-        """Pause, submit new requests, load, resume, and record the times before and after.
-
-        After a failed load the engine stays paused.
-        """
+        """Pause, submit new requests, load and resume. After a failed load the engine stays paused."""
         pauses = case["mode"] != "none"
         if pauses:
             await self.pause(case["mode"], case["clear_cache"])
-        paused = time.monotonic()
+        self.serving = None
         if pauses:
             self.submit("after", case["salted"], "1")
         await self.load("1", case)
-        loaded = time.monotonic()
-        # Without a pause, outputs of the last step under the old weights may still arrive.
-        self.windows.append((paused, loaded + (0.0 if pauses else LATE_SECONDS), "1"))
+        if not pauses:
+            # Outputs of the last step under the old weights may still arrive.
+            await asyncio.sleep(LATE_SECONDS)
+        self.serving = "1"
         if pauses:
             await self.resume()
         else:
-            await asyncio.sleep(LATE_SECONDS)
             self.submit("after", case["salted"])
 
     def give_up(self):
@@ -249,12 +250,12 @@ class Flight:
 
     def __init__(self, session, run, request, salt):
         self.run, self.request, self.max_tokens = run, request, session.job["runs"][run]["max_tokens"]
-        self.token_ids, self.logprobs, self.deltas = [], [], []
+        self.token_ids, self.logprobs, self.versions = [], [], []
         self.cached_tokens, self.finish_reason, self.error, self.ends = None, None, None, 0
         self.lost, self.surplus_logprobs = False, 0
         # The versions in force at submission and at the end.
         self.submitted, self.finished = session.version, None
-        self.session, self.first_window = session, len(session.windows)
+        self.session, self.case = session, session.case
         self.id = "%s/%s/%d/%d" % (session.case, run, request["prompt"], request["sample"])
         sampling = dict(session.job["sampling"], max_tokens=self.max_tokens, seed=request["seed"], logprobs=1)
         prompt = {"prompt_token_ids": session.job["prompt_token_ids"][request["prompt"]]}
@@ -280,7 +281,6 @@ class Flight:
         """Record one output of the engine: new tokens, and a finish reason if it is the last."""
         completion = output.outputs[0]
         ids = list(completion.token_ids)
-        arrived = time.monotonic()
         logprobs = list(completion.logprobs or [])
         if len(logprobs) < len(ids):
             raise RuntimeError("an output had %d tokens and %d logprobs" % (len(ids), len(logprobs)))
@@ -290,7 +290,7 @@ class Flight:
         # V1 ends an aborted request with no tokens but all logprobs of the request once more
         # (vllm/v1/engine/output_processor.py of 0.18.1 slices them with [-0:]): a caller that appends has them twice.
         self.surplus_logprobs += len(logprobs) - len(ids)
-        self.deltas.append((arrived, len(ids)))
+        self.versions += [self.session.serving] * len(ids)
         if output.num_cached_tokens is not None and self.cached_tokens is None:
             self.cached_tokens = output.num_cached_tokens
         if completion.finish_reason is not None:
@@ -298,24 +298,9 @@ class Flight:
             self.finish_reason = completion.finish_reason
             self.finished = self.session.version
 
-    def row(self, session):
+    def row(self):
         """Return the record of the request."""
-        versions = self.token_versions(session.windows[self.first_window :])
-        place = {name: self.request[name] for name in ("prompt", "sample")}
-        return dict({name: getattr(self, name) for name in RECORDED}, case=session.case, versions=versions, **place)
-
-    def token_versions(self, windows):
-        """Return the version of each token by its time of arrival; None for one that came during an update."""
-        versions = []
-        for arrived, count in self.deltas:
-            current = self.submitted
-            for begun, done, version in windows:
-                if arrived > done:
-                    current = version
-                elif arrived > begun:
-                    current = None
-            versions.extend([current] * count)
-        return versions
+        return dict({name: getattr(self, name) for name in RECORDED}, **{name: self.request[name] for name in PLACE})
 
 
 def describe_error(error):

@@ -5,7 +5,6 @@ the engine are beside the matrix.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from releases.cells import figure_cell, word_cell
 from rlaudit.diagnosis.updates.judge import JudgedCase
@@ -81,5 +80,4 @@ def _parts(case: JudgedCase) -> str:
 
 def _ends(count: RequestCount) -> str:
     """Return how the requests ended, without their number: how many an abort meets is up to the clock."""
-    ends = [end for end, number in asdict(count).items() if number and end != "submitted"]
-    return ", ".join(ends).replace("_", " ") or "none"
+    return ", ".join(count.ends) or "none"

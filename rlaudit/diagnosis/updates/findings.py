@@ -6,7 +6,7 @@ weakest of their figures, so that no statement is stronger than any case behind 
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TypeVar
 
 from rlaudit.diagnosis.updates.judge import Fault, JudgedCase
@@ -164,9 +164,7 @@ def _largest_effect(effect: Contrast | None) -> float:
 
 
 def _losses(count: RequestCount) -> str:
-    in_order = ("submitted", "completed", "aborted")
-    wrong = {name: number for name, number in asdict(count).items() if number and name not in in_order}
-    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in wrong.items())
+    return ", ".join(f"{number} {end}" for end, number in count.ends.items() if end not in ("completed", "aborted"))
 
 
 def _notes(case: JudgedCase) -> Iterator[UpdateFinding]:

@@ -1,7 +1,7 @@
 """The report of an audit of weight updates: what was found, the matrix, lags, what each way of loading reaches."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.requests import RequestCount
@@ -35,7 +35,6 @@ STALE = {
 }
 SEQUENCES = "Sequences of calls (k3 in nats; added: k3 of new requests beyond that with an empty cache)"
 CLEAN = {True: "yes", False: "no", None: ""}
-ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
 
 
 def outline(report: "Report") -> Outline:
@@ -113,32 +112,33 @@ def _sequences(cases: Sequence[JudgedCase]) -> list[list[str]]:
 
 def _lags(cases: Sequence[JudgedCase]) -> list[list[str]]:
     """Return the tokens in flight by the number of updates since they were sampled, and the effect on the objective."""
-    rows = [["engine", "sequence", "lag", "tokens", "k3, right weights", "k2, trainer's weights", "clipped"]]
-    for case in cases:
-        for group in case.lags:
-            right, trainer = group.right_weights, group.trainer_weights
-            rows.append(
-                [
-                    case.start,
-                    case.name,
-                    str(group.lag),
-                    str(group.tokens),
-                    interval(right.get("k3")),
-                    interval(trainer.get("k2")),
-                    interval(trainer.get("ppo_clip_fraction")),
-                ]
-            )
-    return rows
+    header = ["engine", "sequence", "lag", "tokens", "k3, right weights", "k2, trainer's weights", "clipped"]
+    return [
+        header,
+        *(
+            [
+                case.start,
+                case.name,
+                str(group.lag),
+                str(group.tokens),
+                interval(group.right_weights.get("k3")),
+                interval(group.trainer_weights.get("k2")),
+                interval(group.trainer_weights.get("ppo_clip_fraction")),
+            ]
+            for case in cases
+            for group in case.lags
+        ),
+    ]
 
 
 def _parts(cases: Sequence[JudgedCase]) -> list[str]:
     """Return which parameters each way of loading reaches, for every case that was read back."""
-    lines = []
-    for case in cases:
-        way = f"{case.start}, {case.name}" if case.of_adapter else f"{case.start}, loading by {case.path}"
-        if case.parts:
-            lines.append(f"{way}: {case.parts.because}. {case.parts.sure}")
-    return lines
+    return [
+        f"{case.start}, {case.name if case.of_adapter else f'loading by {case.path}'}: "
+        f"{case.parts.because}. {case.parts.sure}"
+        for case in cases
+        if case.parts
+    ]
 
 
 def _transports(cases: Sequence[JudgedCase]) -> list[str]:
@@ -152,7 +152,4 @@ def _transports(cases: Sequence[JudgedCase]) -> list[str]:
 
 
 def _requests(count: RequestCount) -> str:
-    numbers = {name: getattr(count, name) for name in ENDS}
-    ends = [f"{number} {name}" for name, number in numbers.items() if number]
-    leaked = [f"{counted(count.leaked_tokens, 'token')} leaked"] if count.leaked_tokens else []
-    return ", ".join(ends + leaked) or "none"
+    return ", ".join(f"{number} {end}" for end, number in count.ends.items()) or "none"

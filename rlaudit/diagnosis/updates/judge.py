@@ -119,14 +119,14 @@ class JudgedCase:
         if self.of_adapter and self.leaves_parts:
             # What a cache does then is not known.
             return (Fault.OLD_ADAPTER,)
-        found, old_flights = (False, False) if stale is None else (stale.found, stale.old_flights)
+        serves_old, old_flights = (False, False) if stale is None else (stale.found, stale.old_flights)
         tests = {
-            Fault.STALE: found,
+            Fault.STALE: serves_old,
             Fault.LOST: not (self.in_flight.in_order and self.around.in_order),
             Fault.BROKEN: self.continuity is not None and self.continuity.verdict is Verdict.MISMATCH,
             # A request that continues after the update with its old keys and values is as stale as a cached prompt.
             Fault.OLD_FLIGHTS: old_flights is True,
-            Fault.UNDECIDED: not self.decided or (old_flights is None and not found),
+            Fault.UNDECIDED: not self.decided or (old_flights is None and not serves_old),
         }
         return tuple(fault for fault, holds in tests.items() if holds)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook
+from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens
 
 PROMPTS = 16
 
@@ -66,6 +66,5 @@ class ScoredFlights:
                 self.scores.setdefault(name.removeprefix("v"), {})[one.prompt_token_ids, one.token_ids] = logprobs
         return self
 
-    @property
-    def book(self) -> Scorebook:
-        return Scorebook(self.scores)
+    def tokens(self, held: str = "1") -> ScoredTokens:
+        return ScoredTokens(self.flights, self.scores, held)

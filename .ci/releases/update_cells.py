@@ -5,16 +5,14 @@ the engine are beside the matrix.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from releases.cells import figure_cell, word_cell
+from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.parts import summary
 from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.diagnosis.updates.staleness import Staleness
-from rlaudit.laboratory.studies.updates.cases import CaseKind
 from rlaudit.layers import Verdict
 from rlaudit.report.parts.releases import Cell
-from rlaudit.report.parts.weight_updates import UpdateCase
 
 NOT_THERE, FAILED = "not there", "failed"
 NEW_REQUESTS = {
@@ -25,7 +23,7 @@ NEW_REQUESTS = {
 }
 
 
-def update_cells(cases: Sequence[UpdateCase]) -> Iterator[tuple[str, str, Cell]]:
+def update_cells(cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, Cell]]:
     """Yield name, title and cell of what each case shows."""
     for case in cases:
         levels = ", ".join(f"{factor}={level}" for factor, level in case.levels.items()) or case.path
@@ -39,14 +37,14 @@ def update_cells(cases: Sequence[UpdateCase]) -> Iterator[tuple[str, str, Cell]]
             yield f"{place}/parts", f"{title}: weights", word_cell(_parts(case))
 
 
-def without_cases(cases: Sequence[UpdateCase]) -> list[str]:
+def without_cases(cases: Sequence[JudgedCase]) -> list[str]:
     """Return the cases that did not run, each with the reason."""
     return [f"{case.start}, {case.name}: {case.problem}" for case in cases if case.problem is not None]
 
 
-def _requests(place: str, title: str, case: UpdateCase) -> Iterator[tuple[str, str, Cell]]:
+def _requests(place: str, title: str, case: JudgedCase) -> Iterator[tuple[str, str, Cell]]:
     """Yield what became of requests in flight, and which keys and values they and new requests have."""
-    if case.kind is not CaseKind.ADAPTER:
+    if not case.of_adapter:
         yield f"{place}/in_flight", f"{title}: requests in flight", word_cell(_ends(case.in_flight))
     yield f"{place}/around", f"{title}: requests submitted around it", word_cell(_ends(case.around))
     if case.continuity is not None and case.continuity.verdict in (Verdict.MATCH, Verdict.MISMATCH):
@@ -70,7 +68,7 @@ def _figures(place: str, title: str, stale: Staleness) -> Iterator[tuple[str, st
         yield f"{place}/flight", f"{title}: k3 of requests in flight (nats)", cell
 
 
-def _parts(case: UpdateCase) -> str:
+def _parts(case: JudgedCase) -> str:
     parts = case.parts
     if parts is None or parts.verdict is Verdict.MATCH:
         return "all new"
@@ -82,5 +80,4 @@ def _parts(case: UpdateCase) -> str:
 
 def _ends(count: RequestCount) -> str:
     """Return how the requests ended, without their number: how many an abort meets is up to the clock."""
-    ends = [end for end, number in asdict(count).items() if number and end != "submitted"]
-    return ", ".join(ends).replace("_", " ") or "none"
+    return ", ".join(count.ends) or "none"

@@ -1,8 +1,8 @@
 """How new weights reach an engine, in two steps: a transport brings tensors to its workers, and a path loads them.
 
 Transports: a folder that every worker reads (disk); a broadcast, parameter by parameter, over NCCL or gloo. The
-engine's process reports which one really ran, and over what (engines/inside/scripts/weight_transports.py). Not covered:
-CUDA IPC, and vLLM's own NCCL sender.
+engine's process reports which one really ran, and over what (rlaudit_weight_transport.py). Not covered: CUDA IPC, and
+vLLM's own NCCL sender.
 """
 
 from collections.abc import Iterable, Mapping

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.diagnosis.updates.findings import UpdateFinding, findings_of, sequences_to_use
+from rlaudit.diagnosis.updates.answer import answer
+from rlaudit.diagnosis.updates.findings import UpdateFinding, findings_of
 from rlaudit.diagnosis.updates.judge import JudgedCase, judge_run
-from rlaudit.laboratory.studies.updates.cases import CaseKind
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
-from rlaudit.laboratory.weight_path import came_over_nccl, in_words
+from rlaudit.laboratory.weight_path import came_over_nccl
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.inspection import Finding, Location
-from rlaudit.report.parts.weight_updates import UpdateCase, WeightUpdates
+from rlaudit.report.parts.weight_updates import WeightUpdates
 from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bo
         "findings": [_finding(finding, recipe_path) for finding in findings],
         "blocks": [],
         "weight_updates": WeightUpdates(
-            cases=[_case(judged) for judged in cases],
-            to_use=sequences_to_use(cases),
+            cases=cases,
+            to_use=answer(cases),
             equivalence_margin=run.recipe.equivalence_margin,
             dtype=run.recipe.dtype,
             cost=run.bookkeeping.cost,
@@ -50,28 +50,25 @@ def exit_code(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding], fa
 
     That a release cannot do something is an answer, unless it can do nothing that was requested.
     """
-    undecided = [judged for judged in cases if not judged.unsupported and not judged.decided]
-    died = [judged for judged in cases if judged.record.status == "failed"]
-    if undecided or died or _without_a_sequence(cases):
+    if any(not judged.unsupported and not judged.decided for judged in cases) or _without_a_sequence(cases):
         return 3
     return int(fail_on_mismatch and any(finding.severity is Severity.ERROR for finding in findings))
 
 
 def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
     """Return the releases that have none of the sequences of calls that were requested of them."""
-    releases = dict.fromkeys(judged.record.start.version for judged in cases)
-    runnable = {judged.record.start.version for judged in cases if not judged.unsupported}
+    releases = dict.fromkeys(judged.version for judged in cases)
+    runnable = {judged.version for judged in cases if not judged.unsupported}
     return [release for release in releases if release not in runnable]
 
 
 def _finding(finding: UpdateFinding, recipe_path: Path) -> Finding:
+    following = f"next: {finding.next}" if finding.next else ""
     return Finding(
         rule=finding.name,
         layer=Layer.INFERENCE_PATH,
         severity=finding.severity,
-        message="; ".join(
-            filter(None, [finding.message, finding.sure, f"next: {finding.next}" if finding.next else ""])
-        ),
+        message="; ".join(filter(None, [finding.message, finding.sure, following])),
         location=Location(path=str(recipe_path), line=None, column=None, setting=finding.case),
         fix=None,
         suppressed=None,
@@ -81,37 +78,22 @@ def _finding(finding: UpdateFinding, recipe_path: Path) -> Finding:
 
 def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> list[Judgement]:
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    matrix = [judged for judged in cases if judged.ran]
-    clean = [judged for judged in matrix if judged.clean]
-    paths = [
-        judged.parts for judged in cases if judged.ran and judged.parts and judged.case.kind is not CaseKind.ADAPTER
-    ]
-    whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
-    sentences = [
-        f"{len(good)} of {len(tried)} {sentence}"
-        for good, tried, sentence in (
-            (clean, matrix, "sequences of calls are clean"),
-            (whole, paths, "read-backs found everything updated"),
-        )
-        if tried
-    ]
+    ran = [judged for judged in cases if judged.ran]
+    clean = [bool(judged.clean) for judged in ran]
+    whole = [judged.parts.verdict is Verdict.MATCH for judged in ran if judged.parts and not judged.of_adapter]
     nothing = _without_a_sequence(cases)
-    if nothing:
-        sentences.append(f"no requested sequence of calls exists in vLLM {', '.join(nothing)}")
-    if errors:
-        verdict = Verdict.MISMATCH
-    elif nothing:
-        verdict = Verdict.INCONCLUSIVE
-    elif (matrix or paths) and len(clean) == len(matrix) and len(whole) == len(paths):
-        verdict = Verdict.MATCH
-    else:
-        verdict = Verdict.INCONCLUSIVE
+    sentences = [
+        f"{sum(clean)} of {len(clean)} sequences of calls are clean" if clean else "",
+        f"{sum(whole)} of {len(whole)} read-backs found everything updated" if whole else "",
+        f"no requested sequence of calls exists in vLLM {', '.join(nothing)}" if nothing else "",
+    ]
+    right = bool(clean) and all([*clean, *whole, not nothing])
     return [
         untested(Layer.SEMANTIC, "at temperature 1 without filters raw and processed logprobs are the same"),
         judged_as(
             Layer.INFERENCE_PATH,
-            verdict,
-            "; ".join(sentences) or "nothing was read back and no sequence of calls ran",
+            Verdict.MISMATCH if errors else Verdict.MATCH if right else Verdict.INCONCLUSIVE,
+            "; ".join(filter(None, sentences)) or "nothing was read back and no sequence of calls ran",
             causes=[error.name for error in errors[:1]],
             evidence=[finding.message for finding in errors],
             falsifier="the same calls, repeated, leave no stale keys and no old part",
@@ -123,39 +105,13 @@ def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> l
     ]
 
 
-def _case(judged: JudgedCase) -> UpdateCase:
-    start, case = judged.record.start, judged.case
-    return UpdateCase(
-        start=start.name,
-        version=start.version,
-        path=start.path,
-        transport=in_words(start.path, judged.record.transport) if judged.record.status == "ok" else None,
-        levels=start.levels,
-        name=case.name,
-        kind=case.kind,
-        mode=case.mode.value,
-        clear_cache=case.clear_cache,
-        problem=judged.problem,
-        clean=judged.clean,
-        in_flight=judged.in_flight,
-        around=judged.others,
-        lags=judged.lags,
-        parts=judged.parts,
-        staleness=judged.staleness,
-        continuity=judged.continuity,
-        seconds=judged.record.case_seconds.get(case.name),
-        cell=judged.record.cell_key,
-        unsupported=judged.unsupported,
-    )
-
-
 def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
-    lines = [f"{judged.record.start.name}, {judged.case.name}: {judged.problem}" for judged in cases if judged.problem]
+    lines = [f"{judged.start}, {judged.name}: {judged.problem}" for judged in cases if judged.problem]
     if run.setup.accelerator.kind == "cpu":
         lines.append(
             "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
         )
-    if not came_over_nccl(judged.record.transport for judged in cases if judged.ran):
+    if not came_over_nccl(record.transport for record in run.records):
         lines.append("NCCL: no weights came over it")
     lines.append("more than one worker: weights that are split over GPUs are not read back")
     return lines

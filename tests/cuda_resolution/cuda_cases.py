@@ -78,7 +78,7 @@ def shipped_cases() -> tuple[Case, ...]:
 def _of_recipe(path: str, name: str) -> Iterator[Case]:
     _, recipe, _ = load_study(path, "cuda")
     if isinstance(recipe, UpdateRecipe):
-        yield from (_of_start(name, start) for start in plan_starts(recipe, 2, "cuda"))
+        yield from (_of_start(name, start) for start in plan_starts(recipe, "cuda"))
         return
     if isinstance(recipe, CanaryRecipe):
         plan = CanaryPlan(recipe, (), (), False, "cuda")

@@ -22,13 +22,17 @@ def write_tiny(folder: Path, kind: str = "llama") -> Path:
     return write_checkpoint(folder, tiny_model.configuration(experts), _random(tiny_model.shapes(experts)))
 
 
-def write_two_versions(folder: Path, kind: str) -> dict[str, str]:
-    """Write a model and what follows it: every tensor moves by a twentieth of its size. Return their folders."""
-    experts, generator = _experts(kind), np.random.default_rng(1)
+def write_two_versions(folder: Path, without: str = "") -> dict[str, str]:
+    """Write a model and what follows it: every tensor moves by a twentieth of its size. Return their folders.
+
+    without: the part of a name whose tensors the second leaves out.
+    """
+    experts, generator = _experts("llama"), np.random.default_rng(1)
     old = _random(tiny_model.shapes(experts))
     new = {
         name: weight + np.float32(0.05 * np.sqrt(np.mean(weight**2))) * _normal(generator, weight.shape)
         for name, weight in old.items()
+        if not without or without not in name
     }
     versions = {"0": old, "1": new}
     configuration = tiny_model.configuration(experts)

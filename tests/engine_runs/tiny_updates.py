@@ -16,7 +16,8 @@ from rlaudit.engines.inside.engine import ENGINE
 
 PROMPTS = [[1, *(7 * prompt + place for place in range(5, 25))] for prompt in range(8)]
 REQUESTS = [{"prompt": prompt, "sample": 0, "seed": prompt} for prompt in range(8)]
-Step = dict[str, Any]
+# Of each run; an update meets a flight after a third of it.
+LENGTHS = {"cold": 1, "before": 8, "flight": 48, "after": 8, "cold after": 8, "warm after": 8}
 
 
 @lru_cache(maxsize=4)
@@ -25,10 +26,10 @@ def built(version: str) -> Environment:
     return ensure(EnvironmentSpec("vllm", version, "cpu"), report=print)
 
 
-def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, kind: str = "llama", **job: Any) -> Outcome:
-    """What the update script made of these cases."""
+def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, without: str = "", **job: Any) -> Outcome:
+    """What the update script made of these cases. without: tensors that the next version leaves out."""
     environment = built(version)
-    versions = write_two_versions(folder, kind)
+    versions = write_two_versions(folder, without)
     arguments = {
         **arguments_on(machine_for(environment), version),
         "enforce_eager": True,
@@ -43,6 +44,7 @@ def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, kind
         "checkpoints": versions,
         "prompt_token_ids": PROMPTS,
         "sampling": {"temperature": 1.0, "ignore_eos": True},
+        "runs": {run: {"requests": REQUESTS, "max_tokens": length} for run, length in LENGTHS.items()},
         "drain_seconds": 600.0,
         "cases": list(cases),
         **job,
@@ -56,27 +58,19 @@ def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, kind
     return outcome
 
 
-def idle(name: str, **planted: Any) -> dict[str, Any]:
-    """One update with nothing in flight, what the engine then holds, and what it then samples."""
-    steps: list[Step] = [{"do": "restore"}, _update("wait", True, **planted), {"do": "read_back"}, _submit("after", 8)]
-    return {"name": name, "steps": steps}
+def idle(name: str) -> dict[str, Any]:
+    """An update after the last request has ended, what the engine then holds, and what it then samples."""
+    return _case(name, "wait", True)
 
 
-def in_flight(name: str, **planted: Any) -> dict[str, Any]:
+def in_flight(name: str) -> dict[str, Any]:
     """The same in the middle of requests, as PipelineRL pauses for it."""
-    flight = _submit("flight", 48, until=8)
-    update = _update("keep", False, **planted)
-    steps: list[Step] = [{"do": "restore"}, flight, update, {"do": "settle"}, {"do": "read_back"}]
-    return {"name": name, "steps": steps}
+    return _case(name, "keep", False)
 
 
-def _submit(name: str, length: int, until: int | None = None) -> Step:
-    return {"do": "submit", "run": name, "requests": REQUESTS, "max_tokens": length, "until": until}
-
-
-def _update(mode: str, clear: bool, skip: Sequence[str] = ()) -> Step:
-    planted = {"skip": list(skip)}
-    return {"do": "update", "version": "1", "mode": mode, "clear_cache": clear, "while_paused": [], **planted}
+def _case(name: str, mode: str, clear: bool) -> dict[str, Any]:
+    case = {"name": name, "mode": mode, "clear_cache": clear}
+    return {**case, "salted": False, "adapters": None, "read_back": True}
 
 
 def held(outcome: Outcome, case: str) -> dict[str, str | None]:
@@ -93,9 +87,8 @@ def samples(folder: Path, case: str, name: str) -> list[dict[str, Any]]:
     return [row for row in rows if (row["case"], row["run"]) == (case, name)]
 
 
-def went_on(folder: Path, outcome: Outcome, case: str) -> list[bool]:
+def went_on(folder: Path, case: str) -> list[bool]:
     """Return of each request in flight whether it has all its tokens, under the old weights first and then the new."""
-    (update,) = [one for one in outcome.result["updates"] if one["case"] == case]
     rows = samples(folder, case, "flight")
-    assert update["in_flight"] == len(rows) == len(REQUESTS)
+    assert len(rows) == len(REQUESTS)
     return [len(row["token_ids"]) == 48 and (row["versions"][0], row["versions"][-1]) == ("0", "1") for row in rows]

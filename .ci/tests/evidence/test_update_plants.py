@@ -22,7 +22,7 @@ def around_an_update(*, cached: int, late: float = 0.0, stale: float = 0.0) -> S
 
 
 def test_the_recipe_makes_the_update_that_every_plant_asks_for() -> None:
-    starts = plan_starts(update_recipe_of(recipe_document(BOTH, 0), HERE), prompts=32, device="cpu")
+    starts = plan_starts(update_recipe_of(recipe_document(BOTH, 0), HERE), device="cpu")
     made = {(start.version, case.mode, case.clear_cache) for start in starts for case in start.cases}
     assert made == {(plant.version, MODE, plant.clear_cache) for plant in update_plants()}
 
@@ -34,19 +34,19 @@ def test_weight_updates_plant_both_causes_and_nothing() -> None:
 @pytest.mark.parametrize("cached", [0, 16])
 def test_rollouts_that_are_scored_with_the_weights_that_sampled_them_are_clean(cached: int) -> None:
     scored = around_an_update(cached=cached, late=0.2)
-    assert judge_table(table_of(scored.flights, scored.book, trained_late=False)).names == set()
+    assert judge_table(table_of(scored.tokens(), trained_late=False)).names == set()
 
 
 @pytest.mark.parametrize("cached", [0, 16])
 def test_rollouts_that_are_trained_on_after_the_update_are_stale_weights(cached: int) -> None:
     scored = around_an_update(cached=cached, late=0.2)
-    judged = judge_table(table_of(scored.flights, scored.book, trained_late=True))
+    judged = judge_table(table_of(scored.tokens(), trained_late=True))
     assert judged.names == {"stale-weights"}
 
 
 def test_old_keys_in_the_cache_are_a_stale_prefix_cache() -> None:
     scored = around_an_update(cached=16, late=0.2, stale=0.1)
-    assert judge_table(table_of(scored.flights, scored.book, trained_late=False)).names == {"stale-prefix-kv"}
+    assert judge_table(table_of(scored.tokens(), trained_late=False)).names == {"stale-prefix-kv"}
 
 
 def test_an_engine_that_did_not_start_is_wrong_and_says_why() -> None:

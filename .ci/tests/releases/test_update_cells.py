@@ -5,29 +5,30 @@ from typing import Any
 import pytest
 from releases.update_cells import update_cells, without_cases
 
+from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.parts import Parts
 from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.cases import CaseKind
 from rlaudit.laboratory.studies.updates.parts_read import PartsRead
 from rlaudit.layers import Verdict
-from rlaudit.report.parts.weight_updates import UpdateCase
+from rlaudit.settings.trainer_facts import PauseMode
 
 PLACE = "prefix-caching=on/mode=wait, clear_cache=True"
 
 
-def case_of(**fields: Any) -> UpdateCase:
+def case_of(**fields: Any) -> JudgedCase:
     usual: dict[str, Any] = {
         "start": "vLLM 0.18.1, prefix-caching=on", "version": "0.18.1", "path": "load_weights", "transport": None,
         "levels": {"prefix-caching": "on"}, "name": "mode=wait, clear_cache=True", "kind": CaseKind.MATRIX,
-        "mode": "wait",
+        "mode": PauseMode.WAIT,
         "clear_cache": True, "problem": None, "clean": None, "in_flight": RequestCount(), "around": RequestCount(),
         "lags": (), "parts": None, "staleness": None, "continuity": None, "seconds": 1.0, "cell": "abc",
         "unsupported": False,
     }  # fmt: skip
-    return UpdateCase(**(usual | fields))
+    return JudgedCase(**(usual | fields))
 
 
-def words(case: UpdateCase) -> dict[str, str | None]:
+def words(case: JudgedCase) -> dict[str, str | None]:
     return {name: cell.word for name, _, cell in update_cells([case])}
 
 

@@ -10,12 +10,12 @@ Not covered: clear_cache=False, and a cache that was not cleared and serves new 
 of the request move its scores as well.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, UpdateCase
-from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
+from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.statistics.measurement.measure import Measurement
@@ -35,19 +35,19 @@ class Continuity:
     after: Measurement | None
 
 
-def judge_continuity(
-    case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float, *, stale: bool
-) -> Continuity:
+def judge_continuity(case: UpdateCase, tokens: ScoredTokens, margin: float, *, stale: bool) -> Continuity:
     """Judge the requests of one case that continued after the update.
 
     margin: in nats of k3. stale: whether new requests were served keys and values of the old weights.
     """
-    continued = [
-        flight for flight in flights if flight.run == FLIGHT and flight.error is None and any(flight.after_update[1:])
-    ]
-    if not continued:
+    late_T = tokens.of(FLIGHT) & tokens.late_T
+    # A request whose first token is of the new weights had none before.
+    first_T = np.diff(tokens.sequence_T, prepend=-1) > 0
+    continued = np.unique(tokens.sequence_T[late_T & ~first_T])
+    if not continued.size:
         return Continuity(Verdict.NOT_TESTED, "no request went on after the update", 0, None)
-    after, cold = _k3(continued, book), _k3([flight for flight in flights if flight.run == COLD_AFTER], book)
+    after = tokens.k3(late_T & np.isin(tokens.sequence_T, continued), tokens.right_T)
+    cold = tokens.k3(tokens.of(COLD_AFTER), tokens.right_T)
     verdict, because = (Verdict.NOT_TESTED, NOT_CLEARED) if stale else _judge(case, after, cold, margin)
     return Continuity(verdict, because, len(continued), after)
 
@@ -68,10 +68,3 @@ def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None
         )
         return Verdict.MISMATCH, why
     return Verdict.INCONCLUSIVE, f"the interval reaches over {margin:g} nats"
-
-
-def _k3(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
-    """Return k3 of these requests; in flight only tokens after the update count."""
-    return k3_of(
-        pairs_of(flights, book.under_own_versions, lambda flight: flight.after_update if flight.run == FLIGHT else None)
-    )

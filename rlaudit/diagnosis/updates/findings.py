@@ -1,37 +1,75 @@
 """The findings of a judged run, a sentence each: what serves wrong weights or loses requests, and what to call instead.
 
 An error is something that an RL run would train on without noticing. A warning would be noticed, late. A note is a fact
-about a release that a caller has to know. The result of the stale-KV protocol is stated once for each engine start,
-with the weakest of its figures, so that no statement is stronger than any case behind it.
+about a release that a caller has to know. Cases of one release that leave the same behind are one finding, with the
+weakest of their figures, so that no statement is stronger than any case behind it.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import product
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
-from rlaudit.diagnosis.updates.judge import JudgedCase
-from rlaudit.diagnosis.updates.parts import Parts
+from rlaudit.diagnosis.updates.judge import Fault, JudgedCase
 from rlaudit.diagnosis.updates.requests import RequestCount
-from rlaudit.diagnosis.updates.staleness import Staleness
-from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind
-from rlaudit.laboratory.weight_path import ADAPTER
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.severity import Severity
+from rlaudit.statistics.estimate import figure
 from rlaudit.statistics.measurement.contrast import Contrast
-from rlaudit.statistics.measurement.measure import Measurement
 
-ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
-# Cheapest first: nothing of a flight is computed twice, then nothing is sampled twice. With each, whether the cache is
-# cleared, and whether requests are salted.
-PREFERENCE = tuple(
-    product((PauseMode.KEEP, PauseMode.WAIT, PauseMode.ABORT), ((False, False), (True, False), (False, True)))
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is said of a fault. name: stable. way_out: in vLLM's words."""
+
+    name: str
+    severity: Severity
+    what: str
+    way_out: str
+
+
+KINDS = {
+    Fault.STALE: Kind(
+        "stale-kv",
+        Severity.ERROR,
+        "old keys and values reach new requests",
+        "set clear_cache=True in pause_generation, or a cache_salt per version of the weights",
+    ),
+    Fault.PART: Kind("part-not-updated", Severity.ERROR, "", "use another path for loading, and audit it again"),
+    Fault.OLD_ADAPTER: Kind(
+        "part-not-updated",
+        Severity.ERROR,
+        "requests get the old adapter",
+        "give each adapter a new lora_int_id, or set load_inplace=True",
+    ),
+    Fault.LOST: Kind("requests-lost", Severity.ERROR, "requests are lost", "use another sequence of calls"),
+    Fault.BROKEN: Kind(
+        "flight-broken",
+        Severity.ERROR,
+        "tokens do not follow those before the pause",
+        "set async_scheduling=False, or use mode=wait",
+    ),
+    Fault.OLD_FLIGHTS: Kind(
+        "flight-on-old-keys",
+        Severity.WARNING,
+        "requests in flight keep old keys and values",
+        "clear_cache=True in pause_generation computes them again; mode=wait lets requests end first",
+    ),
+    Fault.UNDECIDED: Kind("stale-kv-undecided", Severity.WARNING, "not decided", "more prompts (--prompts, --samples)"),
+}
+RENAMED = "give each adapter a lora_name that no other had, or reset the prefix cache with it"
+# The head computes with a copy that the update does not reach.
+UNTIED = (
+    "start with an untied checkpoint (lm_head.weight written out, tie_word_embeddings=false), or restart the engine"
 )
 
 
 @dataclass(frozen=True)
 class UpdateFinding:
-    """A sentence about a judged case."""
+    """A sentence about judged cases."""
 
     # Stable.
     name: str
@@ -46,226 +84,111 @@ class UpdateFinding:
 
 
 def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
-    """Return every finding, errors first, each once however many cases show it."""
-    findings: dict[tuple[str, str], UpdateFinding] = {}
-    of_cases = [finding for judged in cases for finding in _case_findings(judged)]
-    for finding in [*_stale_kv_findings(cases), *_flight_findings(cases), *_part_findings(cases), *of_cases]:
-        findings.setdefault((finding.name, finding.message), finding)
-    return tuple(sorted(findings.values(), key=lambda finding: -finding.severity.rank))
+    """Return every finding, errors first."""
+    faulty = [((fault, case.way, ""), case) for case in cases if case.ran for fault in case.faults]
+    # A matrix has one engine for each level of a release: what is old in one by its path is old in all.
+    faulty += [
+        ((Fault.PART, case.way, case.parts.because), case)
+        for case in cases
+        if case.ran and not case.of_adapter and case.parts is not None
+        if case.parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE)
+    ]
+    groups = grouped(faulty, lambda of_case: of_case[0])
+    findings = [_finding(fault, [case for _, case in same]) for (fault, *_), same in groups.items()]
+    findings += {note.message: note for case in reversed(cases) for note in _notes(case)}.values()
+    return tuple(sorted(findings, key=lambda finding: -finding.severity.rank))
 
 
-def sequences_to_use(cases: Sequence[JudgedCase]) -> list[str]:
-    """Return a sentence for each engine start with a matrix: its cheapest clean sequence, and what is not clean."""
-    by_start: dict[str, list[JudgedCase]] = {}
-    for judged in cases:
-        by_start.setdefault(judged.record.start.name, []).append(judged)
-    return [f"{name}: {_sequence_to_use(matrix, cases)}" for name, matrix in by_start.items()]
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return the items by this key, in order."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
-def _sequence_to_use(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> str:
-    start = matrix[0].record.start
-    clean = {(case.case.mode, (case.case.clear_cache, case.case.salted)): case for case in matrix if case.clean}
-    choice = next((clean[wanted] for wanted in PREFERENCE if wanted in clean), None)
-    if start.path == ADAPTER:
-        # Each way has weights of its own.
-        choice, everything = next((case for case in matrix if case.clean), None), ()
-    if choice is None:
-        advice = "no sequence that was tried is clean"
-    elif choice.record.kind == "V0":
-        advice = f"use {choice.case.name}, and hold the loop that steps the engine meanwhile: the engine has no pause"
-    else:
-        advice = f"use {choice.case.name}"
-    bad: dict[str, list[JudgedCase]] = {}
-    for judged in matrix:
-        if judged.ran and judged.blemish is not None:
-            bad.setdefault(judged.blemish, []).append(judged)
-    old = next(
-        (
-            judged.parts.because
-            for judged in everything
-            if (judged.record.start.version, judged.record.start.path) == (start.version, start.path)
-            and judged.parts is not None
-            and judged.parts.verdict is Verdict.MISMATCH
-        ),
-        None,
-    )
-    unclean = "".join(f"; not clean: {sequences(cases)} ({blemish})" for blemish, cases in bad.items())
-    return advice + unclean + (f"; with any of them, {old}" if old else "")
+def way_out(fault: Fault, case: JudgedCase) -> str:
+    """Return what to set or call instead."""
+    if fault is Fault.STALE and case.of_adapter:
+        return RENAMED
+    read = case.parts.read_back if case.parts is not None else None
+    return UNTIED if fault is Fault.PART and read is not None and read.old_head_behind else KINDS[fault].way_out
 
 
-def _case_findings(judged: JudgedCase) -> Iterator[UpdateFinding]:
-    start, case, where = judged.record.start, judged.case, judged.where
-    at = f"{start.name}, {case.name}"
-    if judged.problem is not None:
-        if judged.unsupported:
-            yield UpdateFinding("refused", NOTE, where, f"vLLM {start.version}, {judged.loading}: {judged.problem}")
-        else:
-            yield UpdateFinding("case-not-run", WARNING, where, f"{at}: {judged.problem}")
-        return
-    if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
-        yield UpdateFinding("flight-broken", ERROR, where, f"{at}: {judged.continuity.because}")
-    for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
-        if not count.in_order:
-            yield UpdateFinding("requests-lost", ERROR, where, f"{at}: of the requests {who}, {_losses(count)}")
-    if case.mode is PauseMode.ABORT and judged.in_flight.aborted:
-        twice = sum(flight.surplus_logprobs > 0 for flight in judged.record.of(case, FLIGHT))
-        repeated = (
-            f"; the last output of {twice} repeats logprobs that came before: do not append them" if twice else ""
-        )
-        yield UpdateFinding(
-            "requests-aborted",
-            NOTE,
-            where,
-            f"vLLM {start.version}: mode=abort ended {judged.in_flight.aborted} of {judged.in_flight.submitted} "
-            "requests in flight; their tokens are returned and the caller has to submit the rest again"
-            f"{repeated}",
-        )
+def _finding(fault: Fault, cases: Sequence[JudgedCase]) -> UpdateFinding:
+    kind, first = KINDS[fault], cases[0]
+    levels = dict.fromkeys(f"{factor}={level}" for case in cases for factor, level in case.levels.items())
+    starts = dict.fromkeys(case.start for case in cases)
+    where = first.start if len(starts) == 1 else f"vLLM {first.version}, {', '.join(levels)}"
+    message, severity = f"{where}: {kind.what} with {sequences(cases)}", kind.severity
+    if fault is Fault.PART and first.parts is not None:
+        message = f"vLLM {first.version}, loading by {first.path}: {first.parts.because}"
+        severity = Severity.ERROR if first.leaves_parts else Severity.WARNING
+    return UpdateFinding(kind.name, severity, first.where, message, _figures(fault, cases), way_out(fault, first))
 
 
-def _stale_kv_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
-    """Yield whether new requests are served old keys and values, for every engine start in turn."""
-    by_start: dict[str, list[tuple[JudgedCase, Staleness]]] = {}
-    for judged in cases:
-        if judged.staleness is not None and judged.problem is None:
-            by_start.setdefault(judged.record.start.name, []).append((judged, judged.staleness))
-    for judged_of_start in by_start.values():
-        yield from _findings_of_start(judged_of_start)
-
-
-def _findings_of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateFinding]:
-    start = cases[0][0].record.start
-    excesses = [(judged, staleness, staleness.excess) for judged, staleness in cases if staleness.excess is not None]
-    stale = [case for case in excesses if case[1].found]
-    clean = [case for case in excesses if case[1].verdict is Verdict.MATCH]
-    if stale:
-        judged, staleness, excess = min(stale, key=lambda case: case[2].low or 0.0)
-        yield UpdateFinding(
-            "stale-kv",
-            ERROR,
-            judged.where,
-            f"{start.name}: new requests are served keys and values of the old weights with "
-            f"{sequences([judged for judged, _, _ in stale])}",
-            f"they add at least {_excess_interval(excess)} nats of k3 in each, a noise control at most "
-            f"{max(_largest_effect(staleness.control) for _, staleness, _ in stale):.1g}; "
-            f"{staleness.cached_tokens} prompt tokens came from the cache",
-            "another name for each adapter, or a reset of the prefix cache with it"
-            if start.path == ADAPTER
-            else "clear_cache=True with the pause, or prefix caching off, or a cache salt per version",
-        )
-    if clean:
-        judged, _, excess = max(clean, key=lambda case: case[2].high or 0.0)
-        yield UpdateFinding(
-            "no-stale-kv",
-            NOTE,
-            judged.where,
-            f"{start.name}: new requests get nothing stale with "
-            f"{sequences([judged for judged, _, _ in clean])} (added k3 at most {_excess_interval(excess)}, "
-            f"{max(staleness.cached_tokens for _, staleness, _ in clean)} prompt tokens from the cache)",
-        )
-    for judged, staleness in cases:
-        if staleness.verdict is Verdict.INCONCLUSIVE:
-            text = f"{start.name}, {judged.case.name}: {staleness.because}"
-            yield UpdateFinding(
-                "stale-kv-undecided", WARNING, judged.where, text, "undecided", "more prompts (--prompts, --samples)"
+def _figures(fault: Fault, cases: Sequence[JudgedCase]) -> str:
+    """Return the figures behind a fault: the weakest, or those of the first case."""
+    first = cases[0]
+    stale = [(case, case.staleness) for case in cases if case.staleness is not None]
+    match fault:
+        case Fault.STALE:
+            weakest, excess = min(
+                ((of, added) for _, of in stale if (added := of.excess)), key=lambda of_case: of_case[1].low or 0.0
             )
-
-
-def _flight_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
-    """Yield whether requests in flight continue with old keys and values after the update, once for each release."""
-    by_version: dict[str, list[tuple[JudgedCase, Measurement]]] = {}
-    for judged in cases:
-        staleness = judged.staleness
-        if judged.case.kind is not CaseKind.MATRIX or not judged.ran or staleness is None or staleness.flight is None:
-            continue
-        margin = staleness.flight_margin
-        if margin is not None and staleness.flight.low is not None and staleness.flight.low > margin:
-            by_version.setdefault(judged.record.start.version, []).append((judged, staleness.flight))
-    for version, flights in by_version.items():
-        judged, flight = max(flights, key=lambda measured: measured[1].value or 0.0)
-        lagged = next((lag.trainer_weights.get("k3") for lag in judged.lags if lag.lag == 1), None)
-        lag = "" if lagged is None else f"; lag gives {_interval(lagged.value, lagged.low, lagged.high)}"
-        levels = dict.fromkeys(
-            f"{factor}={level}" for case, _ in flights for factor, level in case.record.start.levels.items()
-        )
-        way_out = (
-            "V0 cannot compute them again: let requests finish before the update"
-            if judged.record.kind == "V0"
-            else "clear_cache=True computes them again"
-        )
-        yield UpdateFinding(
-            "flight-on-old-keys",
-            WARNING,
-            judged.where,
-            f"vLLM {version}, {', '.join(levels)}: requests in flight go on with old keys and values with "
-            f"{sequences([case for case, _ in flights])}",
-            f"k3 of their later tokens under the new weights {_interval(flight.value, flight.low, flight.high)}{lag}",
-            f"{way_out}; to keep them, as PipelineRL does, is a choice to correct for",
-        )
-
-
-def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
-    """Yield the same part of one release that stays old by several paths, once."""
-    grouped: dict[tuple[str, str, bool, str], list[tuple[JudgedCase, Parts]]] = {}
-    for judged in cases:
-        parts, start = judged.parts, judged.record.start
-        if parts is None or judged.problem is not None:
-            continue
-        if parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
-            # A matrix has one engine for each level of a release: a part that is old in one is old in all.
-            levels = ", ".join(start.own) if start.transport != "disk" else ""
-            adapter = start.path == ADAPTER
-            grouped.setdefault((start.version, levels, adapter, parts.because), []).append((judged, parts))
-    for (version, levels, adapter, because), members in grouped.items():
-        judged, parts = members[0]
-        paths = ", ".join(dict.fromkeys(case.loading for case, _ in members))
-        with_ = f" with {levels}" if levels else ""
-        yield UpdateFinding(
-            "part-not-updated",
-            ERROR if parts.verdict is Verdict.MISMATCH else WARNING,
-            judged.where,
-            f"vLLM {version}{with_}, loading by {paths}: {because}",
-            parts.sure,
-            "a new number for each adapter, or load_inplace" if adapter else _next_step(parts),
-        )
-
-
-def _next_step(parts: Parts) -> str:
-    if parts.read_back is not None and parts.read_back.old_head_behind:
-        return (
-            "the head computes with a copy that the update does not reach: start with an untied checkpoint "
-            "(lm_head.weight written out, tie_word_embeddings false), or restart the engine for new weights"
-        )
-    return "use another path for loading, and audit it again"
-
-
-def _losses(count: RequestCount) -> str:
-    in_order = ("submitted", "completed", "aborted")
-    wrong = {name: number for name, number in asdict(count).items() if number and name not in in_order}
-    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in wrong.items())
-
-
-def sequences(cases: Sequence[JudgedCase]) -> str:
-    """Return the names of cases, those that differ in their mode only as one: mode=keep|wait, clear_cache=False."""
-    modes_by_name: dict[str, list[str]] = {}
-    for judged in cases:
-        case = judged.case
-        if case.kind is CaseKind.MATRIX and case.mode is not PauseMode.NONE:
-            modes = modes_by_name.setdefault(case.caching, [])
-            modes += [case.mode] if case.mode not in modes else []
-        else:
-            modes_by_name.setdefault(case.name, [])
-    return "; ".join(f"mode={'|'.join(modes)}, {name}" if modes else name for name, modes in modes_by_name.items())
-
-
-def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None or low is None or high is None:
-        return "unknown"
-    return f"{value:.2g} [{low:.2g}, {high:.2g}]"
-
-
-def _excess_interval(excess: Contrast) -> str:
-    return _interval(excess.difference, excess.low, excess.high)
+            control = max(_largest_effect(of.control) for _, of in stale)
+            return (
+                f"they add at least {figure(excess.difference, excess.low, excess.high)} nats of k3 in each, a noise "
+                f"control at most {control:.1g}; {weakest.cached_tokens} prompt tokens came from the cache"
+            )
+        case Fault.OLD_FLIGHTS:
+            flights = [(case, late) for case, of in stale if (late := of.flight)]
+            farthest, flight = max(flights, key=lambda of_case: of_case[1].value or 0.0)
+            lagged = next((lag.trainer_weights.get("k3") for lag in farthest.lags if lag.lag == 1), None)
+            lag = "" if lagged is None else f"; lag gives {figure(lagged.value, lagged.low, lagged.high)}"
+            k3 = figure(flight.value, flight.low, flight.high)
+            return f"k3 of their later tokens under the new weights {k3}{lag}"
+        case Fault.PART | Fault.OLD_ADAPTER:
+            return first.parts.sure if first.parts is not None else ""
+        case Fault.LOST:
+            counts = [count for case in cases for count in (case.in_flight, case.around)]
+            return "; ".join(dict.fromkeys(filter(None, map(_losses, counts))))
+        case Fault.BROKEN:
+            return first.continuity.because if first.continuity is not None else ""
+    in_flight = "the interval of k3 of requests in flight reaches over what counts"
+    return "; ".join(dict.fromkeys(in_flight if of.old_flights is None else of.because for _, of in stale))
 
 
 def _largest_effect(effect: Contrast | None) -> float:
     return 0.0 if effect is None else max(abs(effect.low or 0.0), abs(effect.high or 0.0))
+
+
+def _losses(count: RequestCount) -> str:
+    return ", ".join(f"{number} {end}" for end, number in count.ends.items() if end not in ("completed", "aborted"))
+
+
+def _notes(case: JudgedCase) -> Iterator[UpdateFinding]:
+    """Yield that a case did not run, and what an abort returns."""
+    if case.problem is not None and case.unsupported:
+        message = f"vLLM {case.version}, {case.loading}: {case.problem}"
+        yield UpdateFinding("refused", Severity.NOTE, case.where, message)
+    elif case.problem is not None:
+        message = f"{case.start}, {case.name}: {case.problem}"
+        yield UpdateFinding("case-not-run", Severity.WARNING, case.where, message)
+    elif case.mode is PauseMode.ABORT and case.in_flight.aborted:
+        twice = f"; the last output of {case.repeated} repeats logprobs that came before: do not append them"
+        ended = f"mode=abort ended {case.in_flight.aborted} of {case.in_flight.submitted} requests in flight"
+        rest = "their tokens are returned, and the rest has to be submitted again"
+        message = f"vLLM {case.version}: {ended}; {rest}{twice if case.repeated else ''}"
+        yield UpdateFinding("requests-aborted", Severity.NOTE, case.where, message)
+
+
+def sequences(cases: Iterable[JudgedCase]) -> str:
+    """Return the names of cases, those that differ in their mode only as one: mode=keep|wait, clear_cache=False."""
+    modes_by_name: dict[str, dict[str, None]] = {}
+    for case in cases:
+        if case.of_adapter or case.mode is PauseMode.NONE:
+            modes_by_name.setdefault(case.name, {})
+        else:
+            modes_by_name.setdefault(case.caching, {})[case.mode] = None
+    return "; ".join(f"mode={'|'.join(modes)}, {name}" if modes else name for name, modes in modes_by_name.items())

@@ -1,40 +1,73 @@
-"""Every case of a run judged: requests, lag, parts, staleness, continuity."""
+"""Judges the cases of a run: requests, lag, parts, staleness and continuity, with the weights that were really held."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 from rlaudit.diagnosis.updates.continuity import Continuity, judge_continuity
 from rlaudit.diagnosis.updates.lag import LagGroup, lag_groups
 from rlaudit.diagnosis.updates.parts import Parts, judge_parts
 from rlaudit.diagnosis.updates.requests import RequestCount, count_requests
 from rlaudit.diagnosis.updates.staleness import Staleness, judge_staleness
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
-from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
-from rlaudit.laboratory.studies.updates.parts_read import read_parts
-from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
+from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind, UpdateCase
+from rlaudit.laboratory.studies.updates.records import EngineRecord
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, fit_margin
-from rlaudit.laboratory.weight_path import MERGED
+from rlaudit.laboratory.weight_path import MERGED, in_words
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
 
+# A release, what loads the weights, and what brings them.
+Way = tuple[str, str, str | None]
 
-@dataclass(frozen=True)
+
+class Fault(Enum):
+    """What an update leaves behind, or loses."""
+
+    STALE = auto()
+    PART = auto()
+    OLD_ADAPTER = auto()
+    LOST = auto()
+    BROKEN = auto()
+    OLD_FLIGHTS = auto()
+    UNDECIDED = auto()
+
+
+@dataclass(frozen=True, kw_only=True)
 class JudgedCase:
-    """One case of one engine start. Judgements that do not apply to its kind are None or empty."""
+    """One way to update one engine, as it is reported. Judgements that do not apply to its kind are None or empty."""
 
-    record: EngineRecord
-    case: UpdateCase
+    # The engine start.
+    start: str
+    version: str
+    path: str
+    # What brought the weights and what loaded them, as it ran.
+    transport: str | None
+    levels: Mapping[str, str]
+    name: str
+    kind: CaseKind
+    mode: PauseMode
+    clear_cache: bool
     # Why it did not run.
     problem: str | None
+    # Whether the case lost nothing and served nothing stale: prefix cache, and keys and values of flights.
+    clean: bool | None
     in_flight: RequestCount
-    others: RequestCount
-    lags: tuple[LagGroup, ...] = ()
-    parts: Parts | None = None
-    staleness: Staleness | None = None
-    continuity: Continuity | None = None
-    # Whether it did not run because the release does not support it.
-    unsupported: bool = False
+    around: RequestCount
+    lags: Sequence[LagGroup]
+    parts: Parts | None
+    staleness: Staleness | None
+    continuity: Continuity | None
+    seconds: float | None
+    cell: str
+    # Whether it did not run because the release has no such calls.
+    unsupported: bool | None = None
+    # Reports of 0.4.0 have none of these. The engine: V0 or V1.
+    engine: str | None = None
+    # The transport of the weights.
+    brought_by: str | None = None
+    salted: bool | None = None
+    # The number of aborted requests whose last output repeats logprobs.
+    repeated: int | None = None
 
     @property
     def ran(self) -> bool:
@@ -42,108 +75,111 @@ class JudgedCase:
         return self.problem is None
 
     @property
-    def keeps_old_adapter(self) -> bool:
-        """Whether requests of a new adapter were served by the old one: what a cache does then is not known."""
-        adapter = self.case.kind is CaseKind.ADAPTER
-        return adapter and self.parts is not None and self.parts.verdict is Verdict.MISMATCH
+    def of_adapter(self) -> bool:
+        """Whether the update is another adapter."""
+        return self.kind is CaseKind.ADAPTER
+
+    @property
+    def caching(self) -> str:
+        """What keeps old keys and values from new requests, in words."""
+        return f"clear_cache={self.clear_cache}{', salted' if self.salted else ''}"
 
     @property
     def loading(self) -> str:
         """What loads the weights."""
-        path = self.record.start.path
-        return f"{path}, {self.case.name}" if self.case.kind is CaseKind.ADAPTER else path
+        return f"{self.path}, {self.name}" if self.of_adapter else self.path
+
+    @property
+    def way(self) -> Way:
+        """The release, and how weights come to it and are loaded."""
+        return self.version, self.path, self.brought_by
 
     @property
     def where(self) -> str:
         """The engine start and the case."""
-        return f"{self.record.start.name}: {self.case.name}"
+        return f"{self.start}: {self.name}"
+
+    @property
+    def leaves_parts(self) -> bool:
+        """Whether a part of the weights, or all of an adapter, stayed old."""
+        return self.ran and self.parts is not None and self.parts.verdict is Verdict.MISMATCH
 
     @property
     def decided(self) -> bool:
         """Whether the question of the case has an answer."""
-        if self.ran and self.keeps_old_adapter:
+        if self.of_adapter and self.leaves_parts:
             return True
         open_verdicts = (Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
         return self.ran and self.staleness is not None and self.staleness.verdict not in open_verdicts
 
     @property
-    def clean(self) -> bool:
-        """Whether the case lost nothing and served nothing stale: prefix cache, and keys and values of flights."""
-        return self.ran and self.blemish is None
-
-    @property
-    def blemish(self) -> str | None:
-        """Why a case that ran is not clean, in a few words; None if it is."""
+    def faults(self) -> tuple[Fault, ...]:
+        """What a case that ran leaves behind, the gravest first. Parts of the weights are no fault of a sequence."""
         stale = self.staleness
-        if self.keeps_old_adapter and self.parts is not None:
-            return self.parts.because
-        if not (self.in_flight.in_order and self.others.in_order):
-            return "requests are lost"
-        if stale is None or stale.verdict is not Verdict.MATCH:
-            return "stale keys and values are served" if stale is not None and stale.found else "not decided"
-        if self.continuity is not None and self.continuity.verdict is Verdict.MISMATCH:
-            return "tokens after the resume do not follow from those before"
-        # A request that continues after the update with its old keys and values is as stale as a cached prompt.
-        flight, margin = stale.flight, stale.flight_margin
-        if flight is None or flight.high is None or margin is None or flight.high <= margin:
-            return None
-        k3 = "" if flight.value is None else f", k3 {flight.value:.2g}"
-        return f"nothing stale is served to new requests, but those in flight go on with old keys and values{k3}"
+        if self.of_adapter and self.leaves_parts:
+            # What a cache does then is not known.
+            return (Fault.OLD_ADAPTER,)
+        serves_old, old_flights = (False, False) if stale is None else (stale.found, stale.old_flights)
+        tests = {
+            Fault.STALE: serves_old,
+            Fault.LOST: not (self.in_flight.in_order and self.around.in_order),
+            Fault.BROKEN: self.continuity is not None and self.continuity.verdict is Verdict.MISMATCH,
+            # A request that continues after the update with its old keys and values is as stale as a cached prompt.
+            Fault.OLD_FLIGHTS: old_flights is True,
+            Fault.UNDECIDED: not self.decided or (old_flights is None and not serves_old),
+        }
+        return tuple(fault for fault, holds in tests.items() if holds)
 
 
 def judge_run(run: FinishedUpdates) -> tuple[JudgedCase, ...]:
     """Judge all cases, in the order in which they ran."""
-    return tuple(judge_case(run, record, case) for record in run.records for case in record.start.cases)
+    judged = [judge_case(run, record, case) for record in run.records for case in record.start.cases]
+    return tuple(replace(case, clean=case.ran and not case.faults) for case in judged)
 
 
 def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> JudgedCase:
     """Judge one case of any kind."""
-    book, margin = run.book_of(record), run.recipe.equivalence_margin
-    flights = record.of(case)
-    paused = case.mode is not PauseMode.NONE
-    refused = any(step.status == "unsupported" for step in record.steps if step.case == case.name)
+    tokens, margin, start = run.tokens_of(record, case), run.recipe.equivalence_margin, record.start
+    in_flight, around = record.of(case, FLIGHT), [flight for flight in tokens.flights if flight.run != FLIGHT]
+    broken = record.problems.get(case.name)
+    paused, ok = case.mode is not PauseMode.NONE, record.status == "ok"
     judged = JudgedCase(
-        record=record,
-        case=case,
-        problem=_problem(record, case),
-        unsupported=refused or record.status == "unsupported",
-        in_flight=count_requests(record.of(case, FLIGHT), paused=paused),
-        others=count_requests([flight for flight in flights if flight.run != FLIGHT], paused=paused),
+        start=start.name,
+        version=start.version,
+        path=start.path,
+        transport=in_words(start.path, record.transport) if ok else None,
+        levels=start.levels,
+        name=case.name,
+        kind=case.kind,
+        mode=case.mode,
+        clear_cache=case.clear_cache,
+        problem=f"{broken['step']}: {broken['message']}" if broken else None if ok else record.failure or record.status,
+        clean=None,
+        in_flight=count_requests(in_flight, paused=paused),
+        around=count_requests(around, paused=paused),
+        lags=(),
+        parts=None,
+        staleness=None,
+        continuity=None,
+        seconds=record.case_seconds.get(case.name),
+        cell=record.cell_key,
+        unsupported="unsupported" in (record.status, broken and broken["status"]),
+        engine=record.kind or None,
+        brought_by=start.transport,
+        salted=case.salted,
+        repeated=sum(flight.surplus_logprobs > 0 for flight in in_flight),
     )
-    if record.status != "ok":
+    if not ok or (judged.of_adapter and not judged.ran):
         return judged
-    if case.kind is CaseKind.ADAPTER:
-        if not judged.ran:
-            return judged
-        cold = [flight for flight in flights if flight.run == COLD_AFTER]
-        judged = replace(judged, parts=judge_parts(None, cold, book, None, fit_margin(flights, book, margin), MERGED))
-        return judged if judged.keeps_old_adapter else replace(judged, staleness=judge_staleness(flights, book, margin))
-    staleness = judge_staleness(flights, book, margin)
+    if judged.of_adapter or (case.read_back and judged.ran):
+        new = MERGED if judged.of_adapter else "1"
+        judged = replace(judged, parts=judge_parts(record.parts, tokens, tokens.fit_margin(margin), new))
+    if judged.of_adapter:
+        return judged if judged.leaves_parts else replace(judged, staleness=judge_staleness(tokens, margin))
+    staleness = judge_staleness(tokens, margin)
     return replace(
         judged,
-        lags=tuple(lag_groups(record.of(case, FLIGHT), book, run.recipe.objective.as_settings())),
-        parts=_parts(record, case, flights, book, margin),
+        lags=tuple(lag_groups(tokens, run.recipe.objective.as_settings())),
         staleness=staleness,
-        continuity=judge_continuity(case, flights, book, margin, stale=staleness.found),
+        continuity=judge_continuity(case, tokens, margin, stale=staleness.found),
     )
-
-
-def _problem(record: EngineRecord, case: UpdateCase) -> str | None:
-    if record.status != "ok":
-        return record.failure or record.status
-    broken = next(
-        (step for step in record.steps if step.case == case.name and step.status in ("failed", "unsupported")), None
-    )
-    return None if broken is None else f"{broken.step}: {broken.message}"
-
-
-def _parts(
-    record: EngineRecord, case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float
-) -> Parts | None:
-    read_back = next((read_back for read_back in record.read_backs if read_back.case == case.name), None)
-    if read_back is None:
-        return None
-    parts = read_parts(read_back)
-    mixture = mixture_name(parts.old) if parts is not None and parts.old else None
-    cold = [flight for flight in flights if flight.run == COLD_AFTER]
-    return judge_parts(parts, cold, book, mixture, fit_margin(flights, book, margin))

@@ -7,11 +7,13 @@ sequence ends. Two comparisons are kept apart:
 Not covered: updates whose version is wrong; staleness.py and parts.py detect those.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, pairs_of
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.laboratory.studies.updates.cases import FLIGHT
+from rlaudit.laboratory.studies.updates.scored_tokens import Mask, ScoredTokens
 from rlaudit.statistics.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.statistics.measurement.metric import ObjectiveSettings
 
@@ -28,24 +30,22 @@ class LagGroup:
     right_weights: dict[str, Measurement]
 
 
-def lag_groups(flights: Sequence[Flight], book: Scorebook, settings: ObjectiveSettings) -> list[LagGroup]:
-    """Return the tokens of these requests by lag, smallest first."""
-    lags = sorted(
-        {flight.trainer_version - version for flight in flights for version in flight.versions if version is not None}
-    )
-    return [_group(flights, book, settings, lag) for lag in lags]
-
-
-def _group(flights: Sequence[Flight], book: Scorebook, settings: ObjectiveSettings, lag: int) -> LagGroup:
-    def of_lag(flight: Flight) -> list[bool]:
-        return [version is not None and flight.trainer_version - version == lag for version in flight.versions]
-
+def lag_groups(tokens: ScoredTokens, settings: ObjectiveSettings) -> list[LagGroup]:
+    """Return the tokens in flight by lag, smallest first."""
     metrics = [metric for name, metric in all_metrics().items() if name in METRICS]
-    now = pairs_of(flights, lambda flight: book.logprobs(str(flight.trainer_version), flight), of_lag)
-    right = pairs_of(flights, book.under_own_versions, of_lag)
-    return LagGroup(
-        lag=lag,
-        tokens=sum(sum(of_lag(flight)) for flight in flights),
-        trainer_weights=measure(now, settings, metrics) if now.tokens else {},
-        right_weights=measure(right, settings, metrics) if right.tokens else {},
-    )
+    in_flight_T = np.array([flight.run == FLIGHT for flight in tokens.flights], dtype=bool)[tokens.sequence_T]
+    lag_T = np.where(in_flight_T, tokens.trainer_version_T - tokens.version_T, np.nan)
+
+    def measured(of_lag_T: Mask, trainer_T: Floats) -> dict[str, Measurement]:
+        pairs = tokens.pairs(of_lag_T, trainer_T)
+        return measure(pairs, settings, metrics) if pairs.tokens else {}
+
+    return [
+        LagGroup(
+            lag=int(lag),
+            tokens=int((lag_T == lag).sum()),
+            trainer_weights=measured(lag_T == lag, tokens.trainer_T),
+            right_weights=measured(lag_T == lag, tokens.right_T),
+        )
+        for lag in np.unique(lag_T[np.isfinite(lag_T)])
+    ]

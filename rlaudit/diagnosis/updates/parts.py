@@ -10,10 +10,13 @@ reach: no fingerprint of its weights shows that.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER
 from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
-from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
+from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens
 from rlaudit.layers import Verdict
+from rlaudit.statistics.estimate import figure
 from rlaudit.statistics.measurement.measure import Measurement
 
 EMBEDDING = "model.embed_tokens.weight"
@@ -40,24 +43,11 @@ class Parts:
     k3_under: K3Under = K3Under(None, None, None)
 
 
-def judge_parts(
-    parts: PartsRead | None,
-    cold: Sequence[Flight],
-    book: Scorebook,
-    effective: str | None,
-    margin: float,
-    new: str = "1",
-) -> Parts:
-    """Check a read back by the scores of cold tokens.
-
-    effective: the name of the mixture that was read back; None if everything was read as new. new: the checkpoint that
-    should be in force, if nothing was read back.
-    """
-    k3 = K3Under(
-        new=_k3_under(cold, book, parts.believed if parts else new),
-        old=_k3_under(cold, book, "0"),
-        read=_k3_under(cold, book, effective) if effective else None,
-    )
+def judge_parts(parts: PartsRead | None, tokens: ScoredTokens, margin: float, new: str = "1") -> Parts:
+    """Check a read back by the scores of cold tokens. new: the checkpoint that should be in force."""
+    cold_T = np.array([flight.run == COLD_AFTER for flight in tokens.flights], dtype=bool)[tokens.sequence_T]
+    read = None if tokens.held == new else tokens.k3(cold_T, tokens.under(tokens.held))
+    k3 = K3Under(tokens.k3(cold_T, tokens.under(new)), tokens.k3(cold_T, tokens.under("0")), read)
     verdict, because = _judge(parts, k3, margin)
     return Parts(verdict, because, _figures(parts, k3), parts, k3)
 
@@ -105,9 +95,9 @@ def _figures(parts: PartsRead | None, k3: K3Under) -> str:
         unread = f"; {len(parts.unread)} could not be read" if parts.unread else ""
         figures.append(f"{parts.new} of {parts.tensors} tensors read back as new{hidden}{foreign}{unread}")
     if k3.new is not None:
-        figures.append(f"k3 {_rounded(k3.new)} under the new weights")
+        figures.append(f"k3 {_figure(k3.new)} under the new weights")
     if k3.read is not None:
-        figures.append(f"{_rounded(k3.read)} under the new ones with that part old")
+        figures.append(f"{_figure(k3.read)} under the new ones with that part old")
     return "; ".join(figures)
 
 
@@ -118,12 +108,5 @@ def summary(names: Sequence[str], shown: int = 3) -> str:
     return ", ".join(words[:shown]) + others
 
 
-def _k3_under(flights: Sequence[Flight], book: Scorebook, checkpoint: str) -> Measurement | None:
-    scored = [flight for flight in flights if book.has(checkpoint, flight)]
-    return k3_of(pairs_of(scored, lambda flight: book.logprobs(checkpoint, flight)))
-
-
-def _rounded(k3: Measurement) -> str:
-    if k3.low is None or k3.high is None or k3.value is None:
-        return "unknown" if k3.value is None else f"{k3.value:.2g}"
-    return f"{k3.value:.2g} [{k3.low:.2g}, {k3.high:.2g}]"
+def _figure(k3: Measurement) -> str:
+    return figure(k3.value, k3.low, k3.high)

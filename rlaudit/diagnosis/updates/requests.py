@@ -5,7 +5,7 @@ some twice. An abort is no loss: mode=abort promises it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rlaudit.laboratory.studies.updates.records import Flight
 
@@ -30,6 +30,12 @@ class RequestCount:
     def in_order(self) -> bool:
         """Whether every request completed, once and whole, or was aborted."""
         return self.submitted == self.completed + self.aborted and not self.leaked_tokens
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """How requests ended and what leaked, by name, without what did not happen."""
+        counts = {name.replace("_", " "): number for name, number in asdict(self).items() if number}
+        return {name: number for name, number in counts.items() if name != "submitted"}
 
 
 def count_requests(flights: Sequence[Flight], *, paused: bool) -> RequestCount:

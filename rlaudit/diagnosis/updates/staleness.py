@@ -11,12 +11,12 @@ Sampled tokens are not compared, because one that differs changes all that follo
 issue 4917. vLLM leaves resetting to its caller on purpose (vllm issue 46125).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, WARM_AFTER
-from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
+from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens
 from rlaudit.layers import Verdict
 from rlaudit.statistics.measurement.contrast import Contrast, contrast
 from rlaudit.statistics.measurement.measure import Measurement, all_metrics
@@ -49,33 +49,42 @@ class Staleness:
         """Whether stale keys and values were found."""
         return self.verdict is Verdict.MISMATCH
 
+    @property
+    def old_flights(self) -> bool | None:
+        """Whether requests in flight go on with old keys and values; None if that is not decided."""
+        flight, margin = self.flight, self.flight_margin
+        if flight is None or flight.low is None or flight.high is None or margin is None or flight.high <= margin:
+            return False
+        return True if flight.low > margin else None
 
-def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float) -> Staleness:
+
+def judge_staleness(tokens: ScoredTokens, relevant: float) -> Staleness:
     """Judge the requests of one case.
 
     relevant: an excess k3 in nats that counts however large the step between the versions is.
     """
-    complete = [flight for flight in flights if flight.error is None and flight.token_ids]
-    runs = {
-        run: [flight for flight in complete if flight.run == run] for run in (AFTER, COLD_AFTER, WARM_AFTER, FLIGHT)
-    }
-    served = [flight for flight in runs[AFTER] if flight.cached_tokens]
-    cached = sum(flight.cached_tokens or 0 for flight in runs[AFTER])
+    after_T, cold_T, warm_T = (tokens.of(run) for run in (AFTER, COLD_AFTER, WARM_AFTER))
+    cached_S = np.array([flight.cached_tokens or 0 for flight in tokens.flights])
+    after_S = np.unique(tokens.sequence_T[after_T])
+    cached = int(cached_S[after_S].sum())
     # Tokens in flight have the old keys and values of their requests.
-    in_flight = k3_of(pairs_of(runs[FLIGHT], book.under_own_versions, lambda flight: flight.after_update))
-    if not runs[AFTER] or not runs[COLD_AFTER] or not runs[WARM_AFTER]:
+    in_flight = tokens.k3(tokens.of(FLIGHT) & tokens.late_T, tokens.right_T)
+    if not (after_T.any() and cold_T.any() and warm_T.any()):
         why = "the runs after the update did not complete"
         return Staleness(Verdict.NOT_TESTED, why, cached, None, None, in_flight, None, None, None)
     # If too few requests took anything from the cache, such as the second samples of prompts, which share the blocks of
     # the first, the whole run is tested, with its interval.
-    tested = pairs_of(served if len(served) >= FEWEST_SEQUENCES else runs[AFTER], book.under_own_versions)
-    cold, warm = (pairs_of(runs[run], book.under_own_versions) for run in (COLD_AFTER, WARM_AFTER))
+    served = (cached_S[after_S] > 0).sum() >= FEWEST_SEQUENCES
+    tested_T = after_T & (cached_S > 0)[tokens.sequence_T] if served else after_T
+    tested, cold, warm = (tokens.pairs(kept_T, tokens.right_T) for kept_T in (tested_T, cold_T, warm_T))
     k3 = all_metrics()["k3"]
     excess, control = contrast(tested, cold, k3), contrast(warm, cold, k3)
-    distance = _distance(runs[COLD_AFTER], book)
+    # Of new tokens under the version before: the scale for an excess.
+    apart, fits = (tokens.k3(cold_T, trainer_T) for trainer_T in (tokens.under("0"), tokens.right_T))
+    distance = 0.0 if apart is None else apart.value or 0.0
     margin = min(RELEVANT_SHARE * distance, relevant)
     noise = max(abs(control.high or 0.0), abs(control.low or 0.0))
-    counted = any(flight.cached_tokens is not None for flight in runs[AFTER])
+    counted = any(tokens.flights[place].cached_tokens is not None for place in after_S)
     verdict, because = _judge(excess, margin, noise, cached if counted else None)
     return Staleness(
         verdict=verdict,
@@ -86,7 +95,7 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
         flight=in_flight,
         distance=distance,
         margin=margin,
-        flight_margin=margin + max(0.0, _high(k3_of(cold))),
+        flight_margin=margin + (0.0 if fits is None else max(0.0, fits.high or fits.value or 0.0)),
     )
 
 
@@ -112,13 +121,3 @@ def _judge(excess: Contrast, margin: float, noise: float, cached: int | None) ->
     if excess.high < margin:
         return Verdict.MATCH, f"{source}; added k3 lies below {margin:.2g} with its whole interval"
     return Verdict.INCONCLUSIVE, f"{source}; the interval of added k3 reaches over {margin:.2g}"
-
-
-def _distance(cold: Sequence[Flight], book: Scorebook) -> float:
-    """Return k3 of new tokens under the version before: the scale for an excess."""
-    measured = k3_of(pairs_of(cold, lambda flight: book.logprobs("0", flight)))
-    return (measured.value or 0.0) if measured else 0.0
-
-
-def _high(k3: Measurement | None) -> float:
-    return 0.0 if k3 is None else k3.high or k3.value or 0.0

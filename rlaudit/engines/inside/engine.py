@@ -48,13 +48,13 @@ ENGINE = Engine(
     hand_over=_SCRIPTS / "recorded_samples.py",
     update=_SCRIPTS / "update_weights.py",
     update_with=(
-        *_scripts("loaded_engine", "steerable_engine", "weight_transports", "update_session", "generate"),
+        *_scripts("loaded_engine", "steerable_engine", "generate"),
         *(EXTENSION / f"rlaudit_{name}.py" for name in ("weight_transport", "weight_update")),
         *(_RECORDER / f"rlaudit_{name}.py" for name in ("recorder", "weights")),
     ),
     train=_SCRIPTS / "rollouts_for_training.py",
     train_with=(
-        *_scripts("loaded_engine", "steerable_engine", "weight_transports", "generate"),
+        *_scripts("loaded_engine", "steerable_engine", "generate"),
         *sorted(EXTENSION.glob("*.py")),
     ),
 )

@@ -17,7 +17,7 @@ job
 A version stores every tensor in its dtype. A mixture whose head and embedding differ while the model ties them is
 written as an untied model. An adapter and what it is merged into are in float32, so that both compute the same; with a
 scale of 0 nothing is merged.
-result: made {name: {"path", "tensors", "tied"}}
+result: model, the folder of the checkpoint
 """
 
 import hashlib
@@ -40,21 +40,14 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 def run(job, channel):
     """Write every checkpoint of the job."""
     channel.phase("load")
-    source = folder_of(job["model"], job.get("revision"))
-    output = Path(job["output"])
+    source, output = folder_of(job["model"], job.get("revision")), Path(job["output"])
     output.mkdir(parents=True, exist_ok=True)
-    made = {}
     channel.phase("write")
     for place, order in enumerate(job["make"]):
-        target = output / order["name"]
-        if "adapter" in order:
-            made[order["name"]] = write_adapter(source, target, order)
-        elif "new" in order:
-            made[order["name"]] = write_mixture(source, target, order)
-        else:
-            made[order["name"]] = write_version(source, target, order)
+        make = write_adapter if "adapter" in order else write_mixture if "new" in order else write_version
+        make(source, output / order["name"], order)
         channel.emit("progress", done=place + 1, total=len(job["make"]))
-    return {"made": made, "model": str(source)}
+    return {"model": str(source)}
 
 
 def folder_of(model, revision):
@@ -82,16 +75,18 @@ def read_tensors(folder):
 def write_version(before, target, order):
     """Write the weights one update further: a small step in every tensor."""
     tensors = read_tensors(before)
-    stepped = {}
     for name, tensor in tensors.items():
-        if not tensor.is_floating_point():
-            stepped[name] = tensor
-            continue
-        exact = tensor.float()
-        step = torch.randn(exact.shape, generator=generator(order["seed"], order["name"], name))
-        step *= order["scale"] * float(exact.square().mean().sqrt())
-        stepped[name] = step.add_(exact).to(tensor.dtype)
-    return write(before, target, stepped, tied(before, tensors))
+        if tensor.is_floating_point():
+            exact = tensor.float()
+            step = torch.randn(exact.shape, generator=generator(order["seed"], order["name"], name))
+            step *= order["scale"] * rms(exact)
+            tensors[name] = step.add_(exact).to(tensor.dtype)
+    write(before, target, tensors, tied(before, tensors))
+
+
+def rms(tensor):
+    """Return the size of a tensor's elements."""
+    return float(tensor.square().mean().sqrt())
 
 
 def generator(seed, version, name):
@@ -108,13 +103,12 @@ def write_mixture(source, target, order):
     if was_tied:
         for tensors in (new, old):
             tensors[HEAD] = tensors[EMBEDDING].clone()
-    taken = [name for name in new if name in order["old_parts"]]
-    for name in taken:
-        new[name] = old[name]
-    still_tied = was_tied and ((HEAD in taken) == (EMBEDDING in taken))
+    old_parts = set(order["old_parts"]) & set(new)
+    new.update({name: old[name] for name in old_parts})
+    still_tied = was_tied and ((HEAD in old_parts) == (EMBEDDING in old_parts))
     if still_tied:
         del new[HEAD]
-    return {**write(folder, target, new, still_tied), "old": len(taken)}
+    write(folder, target, new, still_tied)
 
 
 def write_adapter(source, target, order):
@@ -130,12 +124,13 @@ def write_adapter(source, target, order):
         random = generator(order["seed"], order["name"], name)
         down = torch.randn((rank, exact.shape[1]), generator=random)
         up = torch.randn((exact.shape[0], rank), generator=random)
-        up *= order["scale"] * float(exact.square().mean().sqrt()) / rank**0.5
+        up *= order["scale"] * rms(exact) / rank**0.5
         module = "base_model.model." + name[: -len(".weight")]
         adapter[module + ".lora_A.weight"], adapter[module + ".lora_B.weight"] = down, up
         tensors[name] = exact + up @ down
     shutil.rmtree(target, ignore_errors=True)
-    made = write(source, target, tensors, tied(source, tensors)) if order["scale"] else {"path": str(target)}
+    if order["scale"]:
+        write(source, target, tensors, tied(source, tensors))
     (target / ADAPTER).mkdir(parents=True)
     save_file(adapter, str(target / ADAPTER / "adapter_model.safetensors"), metadata={"format": "pt"})
     config = {
@@ -148,7 +143,6 @@ def write_adapter(source, target, order):
         "target_modules": sorted({name.split(".")[-2] for name in adapted}),
     }
     (target / ADAPTER / "adapter_config.json").write_text(json.dumps(config, indent=1))
-    return {**made, "adapted": len(adapted)}
 
 
 def tied(folder, tensors):
@@ -169,4 +163,3 @@ def write(source, target, tensors, is_tied):
     (target / "config.json").write_text(json.dumps(config, indent=1))
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     save_file(tensors, str(target / WEIGHTS), metadata={"format": "pt"})
-    return {"path": str(target), "tensors": len(tensors), "tied": is_tied}

@@ -7,7 +7,7 @@ job
   transport   disk or broadcast
   weights     folder of the file
   skip        parts of tensor names that are never handed over (planted)
-  extension   folder with the senders (engines/inside/extension/rlaudit_weight_transport.py)
+  extension   folder with the sender (engines/inside/extension/rlaudit_weight_transport.py)
   workers     of the engine
   seconds     longest wait for them
 """
@@ -21,7 +21,13 @@ from safetensors.torch import save_file
 
 def handover(job, pipe):
     """Return the function that hands weights over."""
-    return through_a_file(job, pipe) if job["transport"] == "disk" else by_a_sender(job, pipe)
+    give = through_a_file(job, pipe) if job["transport"] == "disk" else by_a_sender(job, pipe)
+
+    def hand_over(weights, version):
+        handed = {name: tensor for name, tensor in weights.items() if not any(part in name for part in job["skip"])}
+        return give(handed, version)
+
+    return hand_over
 
 
 def through_a_file(job, pipe):
@@ -29,8 +35,7 @@ def through_a_file(job, pipe):
 
     def give(weights, version):
         write_weights(weights, job["model"], job["weights"])
-        source = {"from": "disk", "path": job["weights"], "skip": job["skip"]}
-        return pipe.ask({"do": "update", "source": source, "version": version})
+        return pipe.ask({"do": "update", "source": {"from": "disk", "path": job["weights"]}, "version": version})
 
     return give
 
@@ -44,9 +49,8 @@ def by_a_sender(job, pipe):
     sender.meet(pipe.ask({"do": "join", "place": place(sender.device), "port": sender.port}))
 
     def give(weights, version):
-        pairs = [pair for pair in weights.items() if not any(part in pair[0] for part in job["skip"])]
-        pipe.tell({"do": "update", "source": sender.source(pairs), "version": version})
-        sender.send(pairs)
+        pipe.tell({"do": "update", "source": sender.source(weights.items()), "version": version})
+        sender.send(weights.items())
         return pipe.hear()
 
     return give

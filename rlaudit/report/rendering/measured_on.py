@@ -15,7 +15,8 @@ OFF = {"temperature": None, "top_p": 1, "top_k": (0, -1), "min_p": 0}
 
 def measured_on(report: "Report") -> list[str]:
     """Return the line, or none for a report without a run."""
-    provenance = report["run"].provenance if "run" in report else {}
+    run = report.get("run") or report.get("weight_updates")
+    provenance = run.provenance if run is not None else {}
     return [" · ".join(_parts(report, provenance))] if provenance else []
 
 
@@ -26,6 +27,8 @@ def _parts(report: "Report", provenance: Mapping[str, Any]) -> Iterator[str]:
     if candidate is not None:
         dtype = str(candidate.resolved.get("dtype", "unknown")).removeprefix("torch.")
         yield f"engine {dtype}, trainer {candidate.trainer.dtype}"
+    if "weight_updates" in report:
+        yield f"{report['weight_updates'].dtype}, prompts {(provenance.get('prompts') or {}).get('name', 'given')}"
     yield _machine(provenance.get("accelerator") or {})
     if candidate is not None:
         prompts = provenance.get("prompts") or {}

@@ -4,7 +4,7 @@ import pytest
 from flights import ScoredFlights, run_of
 
 from rlaudit.diagnosis.updates.continuity import judge_continuity
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, UpdateCase
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
 
@@ -26,5 +26,5 @@ def test_a_dropped_token_shows_in_the_scores_after_a_cleared_resume(
 ) -> None:
     scored = ScoredFlights().add(run_of(FLIGHT, [0, 0, 1, 1, 1, 1]), v0=0.0, v1=after)
     scored.add(run_of(COLD_AFTER, [1] * 8, submitted=1), v1=cold)
-    case = UpdateCase("case", CaseKind.MATRIX, (), PauseMode.KEEP, clear)
-    assert judge_continuity(case, scored.flights, scored.book, 1e-3, stale=stale).verdict is verdict
+    case = UpdateCase(PauseMode.KEEP, clear)
+    assert judge_continuity(case, scored.tokens(), 1e-3, stale=stale).verdict is verdict

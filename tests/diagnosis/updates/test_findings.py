@@ -1,45 +1,18 @@
 """What judged cases amount to, and which sequence of calls to use after them."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
+from judged_cases import CLEAN, around, judged, measured, read
 from pydantic import TypeAdapter
 
-from rlaudit.diagnosis.updates.findings import findings_of, sequences, sequences_to_use
+from rlaudit.diagnosis.updates.findings import findings_of, sequences
 from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.parts import Parts
 from rlaudit.diagnosis.updates.requests import RequestCount
-from rlaudit.diagnosis.updates.staleness import Staleness
-from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.parts_read import HEAD, PartsRead
-from rlaudit.laboratory.studies.updates.plan import EngineStart
-from rlaudit.laboratory.studies.updates.records import EngineRecord
 from rlaudit.layers import Verdict
 from rlaudit.report.of_updates import exit_code
-from rlaudit.settings.trainer_facts import PauseMode
-from rlaudit.statistics.measurement.contrast import Contrast
-
-COUNT = RequestCount(submitted=16, completed=16)
-CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, 0.1, 1e-3, None)
-
-
-def read(*old: str) -> PartsRead:
-    return PartsRead("1", 3 - len(old), old, (), (), 3, HEAD in old)
-
-
-def judged(
-    kind: str = "matrix",
-    case: dict[str, Any] | None = None,
-    kind_of_engine: str = "V1",
-    path: str = "reload_weights",
-    **more: Any,
-) -> JudgedCase:
-    mine = UpdateCase(**{"name": "the case", "kind": CaseKind(kind), "steps": (), **(case or {})})
-    start = EngineStart("the start", "0.18.1", path, {}, (mine,), {"prefix-caching": "on"})
-    record = EngineRecord(start, "ok", None, kind_of_engine, (), (), (), {})
-    whole = JudgedCase(record, mine, None, COUNT, COUNT, staleness=CLEAN if kind == "matrix" else None)
-    return replace(whole, **more)
 
 
 def names(*cases: JudgedCase) -> list[str]:
@@ -86,48 +59,6 @@ def test_a_release_that_can_do_nothing_of_what_was_asked_leaves_the_question_ope
     assert exit_code([cannot], (), fail_on_mismatch=True) == 3
 
 
-def test_the_cheapest_clean_sequence_is_the_one_to_use() -> None:
-    cases = [
-        judged(
-            case={"name": "a", "mode": PauseMode.KEEP, "clear_cache": False},
-            staleness=replace(CLEAN, verdict=Verdict.MISMATCH),
-        ),
-        judged(case={"name": "b", "mode": PauseMode.ABORT, "clear_cache": True}),
-        judged(case={"name": "c", "mode": PauseMode.KEEP, "clear_cache": True}),
-    ]
-    assert sequences_to_use(cases) == [
-        "the start: use c; not clean: mode=keep, clear_cache=False (stale keys and values are served)"
-    ]
-
-
-def test_none_is_to_be_used_if_none_was_clean() -> None:
-    (sentence,) = sequences_to_use([judged(staleness=replace(CLEAN, verdict=Verdict.INCONCLUSIVE))])
-    assert "no sequence that was tried is clean" in sentence
-
-
-def test_an_engine_without_a_pause_is_to_be_held_and_a_part_that_stays_old_is_said() -> None:
-    parts = Parts(Verdict.MISMATCH, "the head kept the old weights", "", read(HEAD))
-    cases = [
-        judged(case={"clear_cache": False}, kind_of_engine="V0"),
-        judged(case={"mode": PauseMode.WAIT}, parts=parts),
-    ]
-    (sentence,) = sequences_to_use(cases)
-    assert "hold the loop that steps the engine" in sentence
-    assert sentence.endswith("with any of them, the head kept the old weights")
-
-
-def excess(value: float) -> Contrast:
-    values: dict[str, Any] = dict.fromkeys(Contrast.__annotations__)
-    values |= {"metric": "k3", "difference": value, "low": value / 2, "high": value * 2, "reliable": True}
-    return Contrast(**values)
-
-
-def around(mode: str, clear: bool, verdict: Verdict, size: float, cached: int = 64) -> JudgedCase:
-    stale = Staleness(verdict, "because", cached, excess(size), excess(1e-9), None, 0.1, 1e-3, None)
-    case = {"name": f"mode={mode}, clear_cache={clear}", "mode": PauseMode(mode), "clear_cache": clear}
-    return judged(case=case, staleness=stale)
-
-
 def test_sequences_that_differ_in_their_mode_only_are_named_together() -> None:
     cases = [around(mode, clear, Verdict.MATCH, 0.0) for clear in (True, False) for mode in ("keep", "wait")]
     assert sequences(cases) == "mode=keep|wait, clear_cache=True; mode=keep|wait, clear_cache=False"
@@ -141,11 +72,14 @@ def test_stale_sequences_of_one_start_are_one_error_with_the_smallest_of_their_f
     assert "0.2 [0.1, 0.4]" in finding.sure and "64 prompt tokens" in finding.sure
 
 
-def test_clean_sequences_are_said_with_the_largest_of_their_figures() -> None:
-    cases = [around("keep", True, Verdict.MATCH, 1e-7, 0), around("wait", True, Verdict.MATCH, 1e-5, 0)]
-    (finding,) = findings_of(cases)
-    assert (finding.name, finding.severity) == ("no-stale-kv", "note")
-    assert "1e-05 [5e-06, 2e-05]" in finding.message
+@pytest.mark.parametrize(
+    ("low", "name"), [(0.02, "flight-on-old-keys"), (0.001, "stale-kv-undecided")], ids=["surely", "perhaps"]
+)
+def test_requests_in_flight_that_keep_old_keys_are_a_warning_and_so_is_an_open_interval(low: float, name: str) -> None:
+    flight = measured(0.03, low, 0.05)
+    case = judged(staleness=replace(CLEAN, flight=flight, flight_margin=0.01))
+    (finding,) = findings_of([case])
+    assert (finding.name, finding.severity, case.clean) == (name, "warning", False)
 
 
 def test_a_case_that_could_not_be_decided_is_a_warning_of_its_own() -> None:

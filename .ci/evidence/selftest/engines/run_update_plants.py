@@ -19,7 +19,7 @@ from rlaudit.laboratory.studies.updates.plan import plan_updates
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
-from rlaudit.laboratory.studies.updates.scoring import Scorebook
+from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens
 from rlaudit.laboratory.studies.updates.study import STUDY
 from rlaudit.laboratory.study import releases
 from rlaudit.meaning.token_evidence import token_evidence
@@ -63,7 +63,7 @@ def judge_updates(run: FinishedUpdates, plants: Sequence[UpdatePlant]) -> list[E
             continue
         # What the engine really holds is what the trainer scores with: a part that an update leaves old is a fault of
         # its own, which `ablate weight-update` names.
-        batch = table_of(flights, run.book_of(record), trained_late=plant.trained_late)
+        batch = table_of(ScoredTokens(flights, run.scores, record.held), trained_late=plant.trained_late)
         trials.append(EngineTrial(plant.name, plant.causes, judge_table(batch)))
     return trials
 
@@ -76,28 +76,25 @@ def _why_unusable(flights: Sequence[Flight]) -> str | None:
     return next((flight.error for flight in flights if flight.error), None)
 
 
-def table_of(flights: Sequence[Flight], book: Scorebook, *, trained_late: bool) -> TokenBatch:
+def table_of(tokens: ScoredTokens, *, trained_late: bool) -> TokenBatch:
     """What a trainer would have logged of these requests; every token's version is known."""
-    lengths_S = np.array([len(flight.token_ids) for flight in flights])
-    sequence_T = np.repeat(np.arange(len(flights)), lengths_S)
-    prompt_S = np.array([flight.prompt for flight in flights])
-    updated = book.held
-    scores = [book.logprobs(updated, one) if trained_late else book.under_own_versions(one) for one in flights]
-    version_T = np.concatenate([np.array(flight.versions, dtype=np.int64) for flight in flights])
+    lengths_S = [len(flight.token_ids) for flight in tokens.flights]
+    prompt_S = np.array([flight.prompt for flight in tokens.flights])
+    version_T = tokens.version_T.astype(np.int64)
     return TokenBatch(
-        rollout_logprobs_T=np.concatenate([np.array(flight.logprobs) for flight in flights]),
-        trainer_logprobs_T=np.concatenate(scores),
-        token_id_T=np.concatenate([np.array(flight.token_ids) for flight in flights]),
+        rollout_logprobs_T=tokens.rollout_logprobs_T,
+        trainer_logprobs_T=tokens.under(tokens.held) if trained_late else tokens.right_T,
+        token_id_T=np.concatenate([np.array(flight.token_ids) for flight in tokens.flights]),
         position_T=np.concatenate([np.arange(length) for length in lengths_S]),
-        sequence_T=sequence_T,
+        sequence_T=tokens.sequence_T,
         prompt_S=prompt_S,
         prompt_names_S=prompt_S,
-        sample_names_S=np.arange(len(flights)),
+        sample_names_S=np.arange(len(lengths_S)),
         token_columns={
             "rollout_version": version_T,
             "trainer_version": np.full_like(version_T, UPDATED) if trained_late else version_T,
         },
-        sequence_columns={"cached_tokens": np.array([flight.cached_tokens or 0 for flight in flights])},
+        sequence_columns={"cached_tokens": np.array([flight.cached_tokens or 0 for flight in tokens.flights])},
     )
 
 

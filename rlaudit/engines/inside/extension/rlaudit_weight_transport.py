@@ -1,9 +1,10 @@
-"""How weights reach an engine's workers, at both ends: a trainer or an audit of updates sends, workers receive.
+"""How weights reach an engine's workers: read from a folder, or by a broadcast from the trainer's side.
 
-The process that steers the engine passes a source to each worker:
-    {"from": "disk", "path", "skip"}                a checkpoint's folder
-    {"from": "broadcast", "parameters"}             [[name, dtype, shape], ...] in the order in which they are sent
-skip: tensors whose names contain one of these are left out, as a planted fault.
+A sender hands each worker a source:
+    {"from": "disk", "path"}                    a checkpoint's folder
+    {"from": "broadcast", "parameters"}         [[name, dtype, shape], ...] in the order in which they are sent
+An audit of updates sends from a thread of the process that steers the engine (`Broadcast`); the trainer of a training
+is another process, and that of the engine lets both ends meet (`meet`).
 
 A broadcast has a process group of one sender and the workers, for weights alone. Rank 0 has the new weights and sends
 them tensor by tensor; every worker receives each of them. Either end may have other process groups, so the backend is
@@ -14,14 +15,82 @@ Gloo of different torch releases are compatible (torch 2.6 to 2.13, tried on 202
 both ends. Python 3.9 syntax; torch and safetensors only.
 """
 
+import asyncio
 import contextlib
 import datetime
+import json
 import os
 from collections.abc import Mapping
 
 HOST = "127.0.0.1"
+# What a folder comes over, in the words of `meet`.
+FROM_DISK = {"name": "disk", "backend": None, "because": None}
 # One worker is one process and belongs to one group.
 _joined: "dict[str, object]" = {}
+
+
+class Broadcast:
+    """A thread of this process sends, as a trainer does, to workers that are other processes in V1.
+
+    seconds: the longest wait of one end.
+    """
+
+    sender = None
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    async def open(self, engine):
+        """Connect the sender with the workers; return what weights come over."""
+        places, meeting = await worker_places(engine), []
+        self.sender = Sender(own_device(len(places)), self.seconds)
+        own = {"place": place(self.sender.device), "port": self.sender.port}
+
+        def answer(group):
+            meeting.append(in_a_thread(self.sender.meet, group))
+
+        ran = await meet(engine, own, places, answer, self.seconds)
+        await meeting[0]
+        return ran
+
+    async def load(self, engine, folder):
+        """Have the engine load a checkpoint, which the sender sends meanwhile."""
+        if self.sender is None:
+            await asyncio.wait_for(self.open(engine), self.seconds)
+        sender = self.sender
+        try:
+            source = in_a_thread(lambda: sender.source(Checkpoint(folder).items()))
+            source = await asyncio.wait_for(source, self.seconds)
+            sending = in_a_thread(lambda: sender.send(Checkpoint(folder).items()))
+            await asyncio.wait_for(engine.load(source), self.seconds)
+            await asyncio.wait_for(sending, self.seconds)
+        except BaseException:
+            # It may be sending still. The next update gets a new one.
+            self.sender = None
+            raise
+
+
+def in_a_thread(function, *arguments):
+    """Return the result of a call in another thread, to be awaited."""
+    return asyncio.get_running_loop().run_in_executor(None, function, *arguments)
+
+
+async def worker_places(engine):
+    """Return the place of each worker."""
+    return [json.loads(answer) for answer in await engine.call("rlaudit_place")]
+
+
+async def meet(engine, sender, places, answer, seconds):
+    """Connect the sender with the workers; return what weights come over: {"name", "backend", "because": not NCCL}.
+
+    sender: its place and port. answer: the function that tells it the group to join.
+    """
+    size = 1 + len(places)
+    backend, because = backend_between([sender["place"], *places])
+    answer({"backend": backend, "size": size})
+    nccl = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+    await engine.call("rlaudit_join", backend, sender["port"], size, seconds, nccl)
+    return {"name": "broadcast", "backend": backend, "because": because}
 
 
 def join(group):
@@ -32,17 +101,11 @@ def join(group):
 def tensors_of(source, device):
     """Yield (name, tensor) from the source. Loaders may keep tensors for a while, so no buffer is reused."""
     if source["from"] == "disk":
-        yield from checkpoint_tensors(source["path"], source["skip"])
+        yield from Checkpoint(source["path"]).items()
     else:
         group = _joined["group"]
         for name, dtype, shape in source["parameters"]:
             yield name, group.receive(shape, dtype).to(device)
-
-
-def checkpoint_tensors(path, skip=()):
-    """Yield (name, tensor) of a folder's safetensors files, without names that contain one of `skip`."""
-    tensors = Checkpoint(path)
-    yield from ((name, tensors[name]) for name in tensors if not any(part in name for part in skip))
 
 
 class Checkpoint(Mapping[str, object]):
@@ -65,11 +128,6 @@ class Checkpoint(Mapping[str, object]):
 
     def __len__(self):
         return len(self.files)
-
-
-def described(name, tensor):
-    """Return a parameter as a broadcast announces it."""
-    return [name, str(tensor.dtype).replace("torch.", ""), list(tensor.shape)]
 
 
 def place(device):
@@ -116,18 +174,11 @@ def nccl_variables(wanted):
         os.environ.update(before)
 
 
-def open_store(seconds):
-    """Return the sender's store, by which the ends find each other, at a free port."""
+def store_at(port, seconds):
+    """Return one end of the store by which the ends find each other: the sender's at a free port if `port` is 0."""
     from torch.distributed import TCPStore
 
-    return TCPStore(HOST, 0, None, True, datetime.timedelta(seconds=seconds), wait_for_workers=False)
-
-
-def find_store(port, seconds):
-    """Return a worker's connection to the sender's store."""
-    from torch.distributed import TCPStore
-
-    return TCPStore(HOST, port, None, False, datetime.timedelta(seconds=seconds), wait_for_workers=False)
+    return TCPStore(HOST, port, None, port == 0, datetime.timedelta(seconds=seconds), wait_for_workers=False)
 
 
 class Group:
@@ -192,7 +243,7 @@ class Sender:
     """
 
     def __init__(self, device, seconds):
-        self.store, self.seconds, self.device = open_store(seconds), seconds, device
+        self.store, self.seconds, self.device = store_at(0, seconds), seconds, device
         self.port = self.store.port
 
     def meet(self, answer):
@@ -201,12 +252,10 @@ class Sender:
 
     def source(self, pairs):
         """Return the source: the description of the tensors, without keeping them."""
-        return {"from": "broadcast", "parameters": [described(name, tensor) for name, tensor in pairs]}
+        parameters = [[name, str(tensor.dtype).replace("torch.", ""), list(tensor.shape)] for name, tensor in pairs]
+        return {"from": "broadcast", "parameters": parameters}
 
     def send(self, pairs):
-        """Send the tensors one after the other; return how many."""
-        count = 0
+        """Send the tensors one after the other."""
         for _, tensor in pairs:
             self.group.send(tensor)
-            count += 1
-        return count

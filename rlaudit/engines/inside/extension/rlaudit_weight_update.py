@@ -15,7 +15,7 @@ import math
 import os
 import sys
 
-from rlaudit_weight_transport import Checkpoint, Group, find_store, join, nccl_variables, place, tensors_of
+from rlaudit_weight_transport import Checkpoint, Group, join, nccl_variables, place, store_at, tensors_of
 
 RECORDER = os.path.join(os.path.abspath(__file__).rsplit(os.sep, 4)[0], "recording", "shipped")
 PROBE_ROWS = 4
@@ -33,7 +33,7 @@ class WeightUpdate:
     def rlaudit_join(self, backend, port, size, seconds, nccl):
         """Join the sender's process group; return after all ends have. nccl: the sender's variables."""
         with nccl_variables(nccl):
-            store = find_store(port, seconds)
+            store = store_at(port, seconds)
             join(Group(backend, store, 1 + self.rank, size, self._rlaudit_device(), seconds))
 
     def rlaudit_load_weights(self, source):

@@ -6,7 +6,7 @@ of weight updates (steerable_engine.py): V1 as AsyncLLM, V0 stepped.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
-  transport       how weights come from the trainer: disk or broadcast (weight_transports.py)
+  transport       how weights come from the trainer: disk or broadcast (extension/rlaudit_weight_transport.py)
   path            how they are loaded: reload_weights, reload_from_iterator or load_weights
   mode            how the engine is paused meanwhile: none, keep, wait or abort; clear_cache: of the pause
   reset_cache     whether reset_prefix_cache is called after each load
@@ -43,7 +43,6 @@ def run(job, channel):
 async def play(job, channel):
     """Run the whole training."""
     channel.phase("load")
-    transports = channel.neighbour("weight_transports")
     head = channel.neighbour("generate").plan_fp32_head(job, job["engine_args"])
     job["extension"] = EXTENSION
     trainer = None
@@ -60,10 +59,12 @@ async def play(job, channel):
             if not job["trainer"]["job"]["lag"]:
                 # No update comes before a request has ended, so its output is needed only then.
                 engine.output_kind = type(engine.output_kind).FINAL_ONLY
-            places = [] if job["transport"] == "disk" else await transports.worker_places(engine)
+            import rlaudit_weight_transport as transport
+
+            places = [] if job["transport"] == "disk" else await transport.worker_places(engine)
             channel.phase("train")
             trainer = Trainer(job["trainer"], channel.path("weights"), job["transport"], job["seconds"], len(places))
-            session = Session(job, engine, trainer, channel, transports, places)
+            session = Session(job, engine, trainer, channel, transport, places)
             trained = await session.serve()
     finally:
         if trainer is not None:
@@ -120,11 +121,10 @@ class Trainer:
 class Session:
     """One engine and one trainer, and totals of their work."""
 
-    def __init__(self, job, engine, trainer, channel, transports, places):
-        """transports: the module weight_transports. places: where the workers compute."""
+    def __init__(self, job, engine, trainer, channel, transport, places):
+        """transport: the module rlaudit_weight_transport. places: where the workers compute."""
         self.job, self.engine, self.trainer, self.channel = job, engine, trainer, channel
-        self.transports, self.places = transports, places
-        self.ran = {"name": "disk", "backend": None, "because": None}
+        self.transport, self.places, self.ran = transport, places, transport.FROM_DISK
         self.version, self.tokens, self.updates, self.submitted = 0, 0, 0, 0
         self.batches, self.in_flight, self.busy_since = {}, 0, None
         self.sampling_seconds = 0.0
@@ -157,7 +157,7 @@ class Session:
 
     async def join(self, message):
         """Let the trainer and the workers find each other."""
-        self.ran = await self.transports.meet(
+        self.ran = await self.transport.meet(
             self.engine,
             message,
             self.places,

@@ -138,9 +138,9 @@ class AsyncEngine:
         await self.engine.resume_generation()
 
     async def load(self, source):
-        """Load from the source (weight_transports.py) by the job's path."""
+        """Load from the source by the job's path: an adapter, or as in extension/rlaudit_weight_transport.py."""
         if self.path == "adapter":
-            self.adapter = source["adapter"]
+            self.adapter = source
             if source["in place"]:
                 await self.engine.add_lora(lora_request(self.adapter, self.channel, in_place=True))
             return None
@@ -243,7 +243,7 @@ class SteppedEngine:
         """`model.load_weights` in every worker, between two steps; or another adapter for requests to come."""
         await self.check_health()
         if self.path == "adapter":
-            self.adapter = source["adapter"]
+            self.adapter = source
             if source["in place"]:
                 self.engine.add_lora(lora_request(self.adapter, self.channel, in_place=True))
             return None

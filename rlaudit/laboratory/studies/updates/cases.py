@@ -1,12 +1,15 @@
-"""The cases of an audit of weight updates: what is sampled, and when the weights change.
+"""The cases of an audit of weight updates: how the engine is paused, and what keeps old keys and values from requests.
 
-A case of the matrix is the stale-KV protocol with a flight in the middle of it. All runs have the same prompts:
+A case is the stale-KV protocol with a flight in the middle of it, played by engines/inside/scripts/update_weights.py.
+All runs have the same prompts:
     cold          version 0, empty cache: one token each, which fills the cache
     flight        version 0, served from that cache; the update meets it after a third of its tokens
     after         version 1, submitted while the engine is paused: warm, and stale if anything is kept
     cold after    version 1, cache emptied: what `after` should have sampled
     warm after    version 1, cache of `cold after`: the noise control
-Many cases share one engine start (plan.py), and each begins by restoring version 0.
+An adapter follows one without effect; nothing is paused or cleared. Requests in flight keep the adapter that they name,
+so there are none: `before` is sampled in their place. Many cases share one engine start (plan.py), and each begins by
+restoring version 0.
 """
 
 from collections.abc import Mapping
@@ -21,7 +24,8 @@ from rlaudit.settings.trainer_facts import PauseMode
 BEFORE, COLD, FLIGHT, AFTER = "before", "cold", "flight", "after"
 COLD_AFTER, WARM_AFTER = "cold after", "warm after"
 
-Step = dict[str, Any]
+# The requests of a run, and the length of their completions.
+Run = Mapping[str, Any]
 
 
 class CaseKind(StrEnum):
@@ -39,104 +43,79 @@ ADAPTERS: Mapping[AdapterWay, str] = {
 }
 
 
+def adapters(way: AdapterWay) -> dict[str, dict[str, Any]]:
+    """Return what requests call the adapter of each version. Cases of one engine must not share a number."""
+    first = 1 + 1000 * list(ADAPTERS).index(way)
+    number, name = way in ("new name", "new number"), way == "new name"
+    return {
+        str(version): {
+            "name": f"{way} {version}" if name else way,
+            "number": first + version if number else first,
+            "in place": way == "in place",
+        }
+        for version in range(2)
+    }
+
+
 @dataclass(frozen=True)
 class UpdateCase:
-    """One course of requests and updates."""
+    """One way to update."""
 
-    name: str
-    kind: CaseKind
-    steps: tuple[Step, ...]
     # NONE if the engine is not paused.
     mode: PauseMode = PauseMode.KEEP
     clear_cache: bool = True
     # Whether each request's cache_salt is the version of the weights that are to serve it.
     salted: bool = False
+    # How an adapter is called, if the update is one.
+    way: AdapterWay | None = None
+    # Whether the weights that the worker holds are read back.
+    read_back: bool = False
 
     @property
-    def caching(self) -> str:
-        """What keeps old keys and values from new requests, in words."""
-        return f"clear_cache={self.clear_cache}{', salted' * self.salted}"
+    def kind(self) -> CaseKind:
+        """Whether it is a case of the matrix or an adapter's."""
+        return CaseKind.ADAPTER if self.way else CaseKind.MATRIX
+
+    @property
+    def name(self) -> str:
+        """The way to update in words."""
+        if self.way:
+            return ADAPTERS[self.way]
+        paused = f"mode={self.mode}, clear_cache={self.clear_cache}"
+        return f"{paused if self.mode is not PauseMode.NONE else 'no pause'}{', salted' * self.salted}"
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of its runs, in order."""
+        return (COLD, BEFORE if self.way else FLIGHT, AFTER, COLD_AFTER, WARM_AFTER)
 
     def as_job(self) -> dict[str, Any]:
         """Return the case as the worker script reads it."""
-        return {"name": self.name, "steps": list(self.steps)}
+        names = ("name", "mode", "clear_cache", "salted", "read_back")
+        job = {name: getattr(self, name) for name in names}
+        return {**job, "adapters": adapters(self.way) if self.way else None}
 
 
-@dataclass(frozen=True)
-class Requests:
-    """The requests of a run. All runs have the same prompts."""
-
-    prompts: int
-    samples: int
-    seed: int
-
-    def of(self, samples: int | None = None, *, stream: int = 0) -> list[dict[str, int]]:
-        """Return requests with seeds by prompt, sample and stream only: runs of one stream can be paired."""
-        return [
-            {
-                "prompt": prompt,
-                "sample": sample,
-                "seed": (self.seed * 1_000_003 + stream * 10_007 + prompt * 101 + sample) % 2**31,
-            }
-            for prompt in range(self.prompts)
-            for sample in range(samples or self.samples)
-        ]
-
-
-def _submit(
-    run: str, requests: list[dict[str, int]], max_tokens: int, until: int | None = None, salt: str | None = None
-) -> Step:
-    step = {"do": "submit", "run": run, "requests": requests, "max_tokens": max_tokens, "until": until}
-    return step if salt is None else {**step, "salt": salt}
-
-
-def _update(mode: PauseMode, clear_cache: bool, while_paused: list[Step]) -> Step:
+def runs_of(settings: WeightUpdates, prompts: int, seed: int) -> dict[str, Run]:
+    """Return the runs of every case by name. Runs with the same requests can be paired."""
+    after = _run(prompts, seed, settings.samples, settings.after_tokens, stream=2)
     return {
-        "do": "update",
-        "version": "1",
-        "mode": mode,
-        "clear_cache": clear_cache,
-        "while_paused": while_paused,
+        COLD: _run(prompts, seed, 1, 1, stream=0),
+        BEFORE: _run(prompts, seed, settings.samples, settings.after_tokens, stream=1),
+        FLIGHT: _run(prompts, seed, settings.samples, settings.flight_tokens, stream=1),
+        **dict.fromkeys((AFTER, COLD_AFTER, WARM_AFTER), after),
     }
 
 
-def matrix_case(
-    mode: PauseMode, clear: bool, salted: bool, settings: WeightUpdates, requests: Requests, *, read_back: bool
-) -> UpdateCase:
-    """Return one case of the matrix, as the module describes it."""
-    after, flight = settings.after_tokens, settings.flight_tokens
-    old, new = ("0", "1") if salted else (None, None)
-    paused = [_submit(AFTER, requests.of(stream=2), after, salt=new)]
-    steps = [
-        {"do": "restore"},
-        _submit(COLD, requests.of(1), 1, salt=old),
-        _submit(FLIGHT, requests.of(stream=1), flight, until=flight // 3, salt=old),
-        _update(mode, clear, paused),
-        {"do": "settle"},
-        *([{"do": "read_back"}] if read_back else []),
-        {"do": "reset_prefix_cache"},
-        _submit(COLD_AFTER, requests.of(stream=2), after, salt=new),
-        _submit(WARM_AFTER, requests.of(stream=2), after, salt=new),
+def _run(prompts: int, seed: int, samples: int, max_tokens: int, stream: int) -> Run:
+    """Return a run whose seeds differ by prompt, sample and stream."""
+    requests = [
+        {
+            "prompt": prompt,
+            "sample": sample,
+            "seed": (seed * 1_000_003 + stream * 10_007 + prompt * 101 + sample) % 2**31,
+        }
+        for prompt in range(prompts)
+        for sample in range(samples)
     ]
-    name = f"mode={mode}, clear_cache={clear}" if mode is not PauseMode.NONE else "no pause"
-    return UpdateCase(f"{name}{', salted' * salted}", CaseKind.MATRIX, tuple(steps), mode, clear, salted)
-
-
-def adapter_case(way: AdapterWay, settings: WeightUpdates, requests: Requests) -> UpdateCase:
-    """Return an adapter that follows one without effect; nothing is paused or cleared.
-
-    Requests in flight keep the adapter that they name, so there are none.
-    """
-    after = settings.after_tokens
-    paused = [_submit(AFTER, requests.of(stream=2), after)]
-    steps: tuple[Step, ...] = (
-        {"do": "restore", "way": way},
-        _submit(COLD, requests.of(1), 1),
-        _submit(BEFORE, requests.of(stream=1), after),
-        {**_update(PauseMode.NONE, False, paused), "way": way},
-        {"do": "settle"},
-        {"do": "reset_prefix_cache"},
-        _submit(COLD_AFTER, requests.of(stream=2), after),
-        _submit(WARM_AFTER, requests.of(stream=2), after),
-    )
-    return UpdateCase(ADAPTERS[way], CaseKind.ADAPTER, steps, PauseMode.NONE, False)
+    return {"requests": requests, "max_tokens": max_tokens}

@@ -1,8 +1,8 @@
 """The tensors of a worker's weights as they were read back, sorted: new, old, of no version, not read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-from rlaudit.laboratory.studies.updates.records import ReadBack
+from typing import Any
 
 HEAD = "lm_head.weight"
 
@@ -25,19 +25,24 @@ class PartsRead:
     old_head_behind: bool = False
 
 
-def read_parts(read_back: ReadBack) -> PartsRead | None:
-    """Sort the tensors of a read back; None if nothing could be read."""
-    tensors, believed = read_back.tensors, read_back.believed
+def parts_read(
+    believed: str, tensors: Mapping[str, str | None], unread: list[str], logits: str | None, **_: Any
+) -> PartsRead | None:
+    """Sort the tensors of a read back; None if nothing could be read.
+
+    believed: the version that the worker should hold. tensors: the version of each, None if it is of none. unread:
+    those that cannot be compared. logits: the version of the head that the model's logits come from, if known.
+    """
     if not tensors:
         return None
     old = [name for name, version in tensors.items() if version not in (None, believed)]
-    behind = read_back.logits not in (None, believed) and HEAD not in old
+    behind = logits not in (None, believed) and HEAD not in old
     return PartsRead(
         believed,
         sum(version == believed for version in tensors.values()),
         (*old, *([HEAD] if behind else [])),
         tuple(name for name, version in tensors.items() if version is None),
-        tuple(read_back.unread),
-        len(tensors) + len(read_back.unread),
+        tuple(unread),
+        len(tensors) + len(unread),
         behind,
     )

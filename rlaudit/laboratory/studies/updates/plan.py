@@ -5,7 +5,7 @@ The cases of a start are in cases.py.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlaudit.engines.hardware.accelerator import Accelerator
@@ -13,13 +13,8 @@ from rlaudit.errors import UsageError
 from rlaudit.laboratory.engine_cell import usual_engine_args
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.scoring import ScoringRequest
-from rlaudit.laboratory.studies.updates.cases import (
-    Requests,
-    UpdateCase,
-    adapter_case,
-    matrix_case,
-)
-from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
+from rlaudit.laboratory.studies.updates.cases import Run, UpdateCase, runs_of
+from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.laboratory.weight_path import ADAPTER, MERGED, loading_path
@@ -40,8 +35,6 @@ class EngineStart:
     # V0 or V1 if the recipe names it.
     engine: EngineKind | None = None
     environment_variables: Mapping[str, str] = field(default_factory=dict)
-    # The settings of its entry in the recipe, as words.
-    own: tuple[str, ...] = ()
     transport: str = "disk"
 
     @property
@@ -58,10 +51,8 @@ class EngineStart:
 
     @property
     def moves(self) -> int:
-        """How often all weights are read or sent: at the start, with every update, and per version of a read back."""
-        steps = [step["do"] for case in self.cases for step in case.steps]
-        loads = 1 + steps.count("update") + steps.count("restore")
-        return loads + steps.count("read_back") * len(self.checkpoints)
+        """How often all weights are read or sent: at the start, twice in each case, and per version of a read back."""
+        return 1 + 2 * len(self.cases) + 2 * sum(case.read_back for case in self.cases)
 
 
 @dataclass(frozen=True)
@@ -70,6 +61,8 @@ class UpdatePlan:
 
     recipe: UpdateRecipe
     starts: tuple[EngineStart, ...]
+    # Of every case, by name.
+    runs: Mapping[str, Run]
     title: str = "weight updates"
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -98,18 +91,14 @@ class UpdatePlan:
 
 def plan_updates(recipe: UpdateRecipe, accelerator: Accelerator, prompts: PromptSet) -> UpdatePlan:
     """Return the engine starts of a recipe on this machine. Raises UsageError if two have one name."""
-    return UpdatePlan(recipe, plan_starts(recipe, len(prompts.prompts), accelerator.kind))
+    runs = runs_of(recipe.weight_updates, len(prompts.prompts), recipe.seed)
+    return UpdatePlan(recipe, plan_starts(recipe, accelerator.kind), runs)
 
 
-def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[EngineStart, ...]:
+def plan_starts(recipe: UpdateRecipe, device: str) -> tuple[EngineStart, ...]:
     """Return the engine starts of the recipe in the order in which they run. Raises UsageError if two have one name."""
-    requests = Requests(prompts, recipe.weight_updates.samples, recipe.seed)
-    starts = [
-        start
-        for engine in recipe.weight_updates.engines
-        for start in _starts_of(engine, recipe, requests, device)
-        if start.cases
-    ]
+    engines = recipe.weight_updates.engines
+    starts = [start for engine in engines for start in _starts_of(engine, recipe, device) if start.cases]
     twice = [name for name, times in Counter(start.name for start in starts).items() if times > 1]
     if twice:
         raise UsageError(
@@ -119,9 +108,9 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
     return tuple(starts)
 
 
-def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests, device: str) -> Iterator[EngineStart]:
+def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, device: str) -> Iterator[EngineStart]:
     """Yield the matrix of an entry, then its adapters."""
-    settings, shared = recipe.weight_updates, _usual_args(engine.version, recipe.dtype, device)
+    shared = _usual_args(engine.version, recipe.dtype, device)
     kind = {"engine": engine.engine} if engine.engine else {}
     brought = {"transport": engine.transport} if engine.transport != "disk" else {}
     settings_in_words = tuple(f"{name}={value}" for name, value in {**kind, **brought, **engine.engine_args}.items())
@@ -138,8 +127,7 @@ def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests,
             levels=levels,
             engine=engine.engine,
             environment_variables=recipe.environment_variables,
-            own=settings_in_words,
-            transport=engine.transport,
+            transport="disk" if path == ADAPTER else engine.transport,
         )
 
     usual = loading_path(engine.path, engine.transport, engine.engine, device)
@@ -148,10 +136,11 @@ def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests,
             levels = {"prefix-caching": caching, **({"async-scheduling": scheduling} if scheduling else {})}
             words = ", ".join(f"{factor}={level}" for factor, level in levels.items())
             scheduled = {"async_scheduling": scheduling == "on"} if scheduling else {}
-            cases = _matrix(engine, settings, requests, caching)
-            yield start(words, usual, cases, levels, enable_prefix_caching=caching == "on", **scheduled)
+            yield start(
+                words, usual, _matrix(engine, caching), levels, enable_prefix_caching=caching == "on", **scheduled
+            )
     if engine.adapters:
-        cases = [adapter_case(way, settings, requests) for way in engine.adapters]
+        cases = [UpdateCase(PauseMode.NONE, clear_cache=False, way=way) for way in engine.adapters]
         # CUDA's kernels for adapters take no float32 (vllm/lora/ops/triton_ops/lora_shrink_op.py of 0.18.1:172).
         rounded = {"dtype": "bfloat16"} if device == "cuda" and recipe.dtype == "float32" else {}
         yield start("adapters", ADAPTER, cases, {}, enable_prefix_caching=True, enable_lora=True, **rounded)
@@ -163,16 +152,13 @@ def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
     return {**usual_engine_args(version, dtype, device), **short}
 
 
-def _matrix(engine: EngineToUpdate, settings: WeightUpdates, requests: Requests, caching: str) -> list[UpdateCase]:
+def _matrix(engine: EngineToUpdate, caching: str) -> list[UpdateCase]:
     """Return every sequence of calls of an entry; the weights are read back in the first."""
-    sequences = [
-        (mode, clear, False)
+    cases = [
+        UpdateCase(mode, clear)
         for mode in engine.modes
         for clear in ([False] if mode is PauseMode.NONE else engine.clear_cache)
     ]
     if engine.salted and caching == "on":
-        sequences += [(mode, False, True) for mode in engine.modes]
-    return [
-        matrix_case(mode, clear, salted, settings, requests, read_back=place == 0)
-        for place, (mode, clear, salted) in enumerate(sequences)
-    ]
+        cases += [UpdateCase(mode, clear_cache=False, salted=True) for mode in engine.modes]
+    return [replace(case, read_back=place == 0) for place, case in enumerate(cases)]

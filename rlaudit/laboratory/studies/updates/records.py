@@ -1,12 +1,13 @@
-"""The results of an engine process: every request with the version that sampled each of its tokens, every read back."""
+"""The results of an engine process: every request with the version that sampled each token, and the weights it held."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rlaudit.files.parse_json import parse_json
 from rlaudit.laboratory.studies.updates.cases import UpdateCase
+from rlaudit.laboratory.studies.updates.parts_read import PartsRead, parts_read
 from rlaudit.laboratory.studies.updates.plan import EngineStart
 
 Tokens = tuple[int, ...]
@@ -44,36 +45,6 @@ class Flight:
         """The version that the trainer holds when it gets this sequence."""
         return self.submitted if self.finished is None else self.finished
 
-    @property
-    def after_update(self) -> list[bool]:
-        """Whether each token surely came from newer weights than those in force when the request was submitted."""
-        return [version is not None and version != self.submitted for version in self.versions]
-
-
-@dataclass(frozen=True)
-class ReadBack:
-    """The weights that a worker holds, as read back."""
-
-    case: str
-    # The version that it should hold.
-    believed: str
-    # The version of each tensor, by its name in the checkpoint; None if it is of none.
-    tensors: Mapping[str, str | None]
-    # Tensors that cannot be compared.
-    unread: Sequence[str]
-    # The version of the head that the model's logits come from, if known.
-    logits: str | None
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """A step that failed, or that the release does not support."""
-
-    case: str
-    step: str
-    status: str
-    message: str
-
 
 @dataclass(frozen=True)
 class EngineRecord:
@@ -84,13 +55,17 @@ class EngineRecord:
     # Why it has no results.
     failure: str | None
     kind: str
-    flights: tuple[Flight, ...]
-    read_backs: tuple[ReadBack, ...]
-    steps: tuple[StepReport, ...]
-    case_seconds: Mapping[str, float]
+    flights: tuple[Flight, ...] = ()
+    # The weights that it held after its first update, if they could be read.
+    parts: PartsRead | None = None
+    # The step at which a case ended early: {"step", "status", "message"} by the name of the case.
+    problems: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    case_seconds: Mapping[str, float] = field(default_factory=dict)
     cell_key: str = ""
     # What really brought the weights: {"name", "backend", "because"}.
     transport: Mapping[str, Any] | None = None
+    # The checkpoint that it held as version 1: it, a mixture with what stayed old, or the model with an adapter.
+    held: str = "1"
 
     def of(self, case: UpdateCase, *runs: str) -> tuple[Flight, ...]:
         """Return the requests of a case, of some runs or of all."""
@@ -109,29 +84,25 @@ def read_record(
         failure=None,
         kind=result["kind"],
         flights=tuple(_flight(row, prompts) for row in rows),
-        read_backs=tuple(
-            ReadBack(**{name: row[name] for name in ReadBack.__annotations__}) for row in result["read_backs"]
-        ),
-        steps=tuple(StepReport(**row) for row in result["steps"]),
+        parts=next((parts_read(**row) for row in result["read_backs"]), None),
+        problems=result["problems"],
         case_seconds=result["case_seconds"],
         cell_key=cell_key,
         transport=result.get("transport"),
     )
 
 
-def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) -> EngineRecord:
-    """Return the record of a cell without a result."""
-    return EngineRecord(start, status, failure, "", (), (), (), {}, cell_key)
-
-
 def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]]) -> Flight:
-    values = {
-        **row,
+    changed = {
         "prompt_token_ids": tuple(prompts[row["prompt"]]),
         "token_ids": tuple(row["token_ids"]),
         "logprobs": tuple(row["logprobs"]),
-        "versions": tuple(None if version is None else int(version) for version in row["versions"]),
+        "versions": tuple(map(_number, row["versions"])),
         "submitted": int(row["submitted"]),
-        "finished": None if row["finished"] is None else int(row["finished"]),
+        "finished": _number(row["finished"]),
     }
-    return Flight(**values)
+    return Flight(**{**row, **changed})
+
+
+def _number(version: str | None) -> int | None:
+    return None if version is None else int(version)

@@ -4,7 +4,7 @@ Order matters: weights are read back before anything is scored, because a part t
 look like stale keys and values in every case.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rlaudit.engines.cells.cell import Cell
@@ -15,14 +15,13 @@ from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import RunSetup
-from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER
+from rlaudit.laboratory.scoring import ScoringBatch
+from rlaudit.laboratory.studies.updates.cases import UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
-from rlaudit.laboratory.studies.updates.parts_read import read_parts
 from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
-from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, failed_record, read_record
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
+from rlaudit.laboratory.studies.updates.records import EngineRecord, read_record
+from rlaudit.laboratory.studies.updates.scored_tokens import ScoredTokens, Scores, wanted_scores
 from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.laboratory.weight_path import ADAPTER, MERGED
 
@@ -34,9 +33,7 @@ class FinishedUpdates:
     plan: UpdatePlan
     setup: RunSetup
     records: tuple[EngineRecord, ...]
-    # What each engine start held as version 1.
-    held: Mapping[str, str]
-    book: Scorebook
+    scores: Scores
     bookkeeping: Bookkeeping
 
     @property
@@ -44,9 +41,9 @@ class FinishedUpdates:
         """The recipe that was carried out."""
         return self.plan.recipe
 
-    def book_of(self, record: EngineRecord) -> Scorebook:
-        """Return the scores by which this engine is judged."""
-        return replace(self.book, held=self.held[record.start.name])
+    def tokens_of(self, record: EngineRecord, case: UpdateCase) -> ScoredTokens:
+        """Return the tokens of a case, with the scores by which this engine is judged."""
+        return ScoredTokens(record.of(case), self.scores, record.held)
 
 
 def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
@@ -54,99 +51,63 @@ def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
 
     Raises NotFinished when checkpoints or scores could not be made, OSError if the run directory cannot be written.
     """
-    prompts = [list(prompt) for prompt in run.context.prompt_token_ids]
     store = CheckpointStore(plan.recipe, run)
     if any(start.path != ADAPTER for start in plan.starts):
         store.write_next()
-    adapters = store.write_adapters() if any(start.path == ADAPTER for start in plan.starts) else {}
-    records = tuple(_records(plan, run, prompts, store, adapters))
-    held = {record.start.name: _held(record, store) for record in records}
-    book = _score(records, held, plan, run, store)
-    return FinishedUpdates(plan, run.setup, records, held, book, run.books())
-
-
-def _score(
-    records: Sequence[EngineRecord],
-    held: Mapping[str, str],
-    plan: UpdatePlan,
-    run: StudyRun,
-    store: CheckpointStore,
-) -> Scorebook:
-    """Return every score that the analysis needs, from one job per checkpoint: equal engines sample equal tokens.
-
-    Raises NotFinished if the trainer cannot score.
-    """
-    (request,) = plan.scoring
-    batches: dict[str, ScoringBatch] = {}
-    for record in records:
-        for name, flight in [*wanted_scores(record, held[record.start.name]), *_mixtures_to_score(record, store)]:
-            if flight.token_ids:
-                batch = batches.setdefault(name, ScoringBatch(request))
-                batch.add(flight.prompt_token_ids, flight.token_ids)
-    scored = run.scores(
-        [
-            (batch, f"trainer: {len(batch.sequences)} sequences with the weights {name}", store.checkpoint(name))
-            for name, batch in sorted(batches.items())
-        ]
-    )
-    return Scorebook({name: scores.by_sequence() for name, scores in zip(sorted(batches), scored, strict=True)})
-
-
-def _mixtures_to_score(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:
-    """Yield the mixtures that were read back, each with the requests of a cold cache that must fit it."""
-    for read_back in record.read_backs:
-        parts = read_parts(read_back)
-        if parts is not None and parts.old and parts.believed != "0":
-            name = store.write_mixture(parts.old)
-            for flight in record.flights:
-                if (flight.case, flight.run) == (read_back.case, COLD_AFTER):
-                    yield name, flight
+    if any(start.path == ADAPTER for start in plan.starts):
+        store.write_adapters()
+    records = [replace(record, held=_held(record, store)) for record in _records(plan, run, store)]
+    return FinishedUpdates(plan, run.setup, tuple(records), _score(records, plan, run, store), run.books())
 
 
 def _held(record: EngineRecord, store: CheckpointStore) -> str:
     """Return what this engine held as version 1: a mixture if its read back shows something old, or the adapter."""
     if record.start.path == ADAPTER:
         return MERGED
-    parts = read_parts(record.read_backs[0]) if record.read_backs else None
-    return "1" if parts is None or not parts.old or parts.believed == "0" else store.write_mixture(parts.old)
+    return store.write_mixture(record.parts.old) if record.parts is not None and record.parts.old else "1"
 
 
-def _records(
-    plan: UpdatePlan,
-    run: StudyRun,
-    prompts: Sequence[Sequence[int]],
-    store: CheckpointStore,
-    adapters: Mapping[str, str],
-) -> Iterator[EngineRecord]:
-    """Run every engine start and yield its record. adapters: folders by version."""
+def _score(records: Sequence[EngineRecord], plan: UpdatePlan, run: StudyRun, store: CheckpointStore) -> Scores:
+    """Return every score that the analysis needs, from one job per checkpoint: equal engines sample equal tokens.
+
+    Raises NotFinished if the trainer cannot score.
+    """
+    (request,) = plan.scoring
+    batches: dict[str, ScoringBatch] = {}
+    for name, flight in (wanted for record in records for wanted in wanted_scores(record)):
+        if flight.token_ids:
+            batches.setdefault(name, ScoringBatch(request)).add(flight.prompt_token_ids, flight.token_ids)
+    scored = run.scores(
+        [
+            (batch, f"trainer: {len(batch.sequences)} sequences with the weights {name}", store.checkpoint(name))
+            for name, batch in sorted(batches.items())
+        ]
+    )
+    return {name: scores.by_sequence() for name, scores in zip(sorted(batches), scored, strict=True)}
+
+
+def _records(plan: UpdatePlan, run: StudyRun, store: CheckpointStore) -> Iterator[EngineRecord]:
+    """Run every engine start and yield its record."""
     cells: list[Cell | Failure] = []
     for start in plan.starts:
         engine = run.engine(start.version)
-        if isinstance(engine, Failure):
-            cells.append(engine)
-            continue
-        checkpoints = {name: store.checkpoint(name) for name in start.checkpoints}
-        cells.append(cell_of_start(plan.recipe, start, run.context, prompts, checkpoints, engine, adapters))
+        cells.append(engine if isinstance(engine, Failure) else _cell(plan, start, run.context, store, engine))
     titles = [f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)]
     outcomes = run.cells.outcomes(list(zip(cells, titles, strict=True)))
     for start, cell, outcome in zip(plan.starts, cells, outcomes, strict=True):
         if isinstance(cell, Cell) and outcome.status == "ok":
-            yield read_record(start, run.cells.directory(cell), outcome.result, prompts, cell.key)
+            yield read_record(start, run.cells.directory(cell), outcome.result, run.context.prompt_token_ids, cell.key)
         else:
-            yield failed_record(start, outcome.status, outcome.why, cell.key if isinstance(cell, Cell) else "")
+            key = cell.key if isinstance(cell, Cell) else ""
+            yield EngineRecord(start, outcome.status, outcome.why, "", cell_key=key)
 
 
-def cell_of_start(
-    recipe: UpdateRecipe,
-    start: EngineStart,
-    context: RolloutContext,
-    prompts: Sequence[Sequence[int]],
-    checkpoints: Mapping[str, Checkpoint],
-    environment: Environment,
-    adapters: Mapping[str, str],
+def _cell(
+    plan: UpdatePlan, start: EngineStart, context: RolloutContext, store: CheckpointStore, environment: Environment
 ) -> Cell:
     """Return the job of one engine start."""
-    size = stored_bytes(context.model, context.revision)
+    recipe, size = plan.recipe, stored_bytes(context.model, context.revision)
+    checkpoints = {name: store.checkpoint(name) for name in start.checkpoints}
     return engine_cell(
         context,
         environment,
@@ -157,9 +118,10 @@ def cell_of_start(
             "path": start.path,
             "transport": start.transport,
             "checkpoints": {name: checkpoint.path for name, checkpoint in checkpoints.items()},
-            **({"adapters": dict(adapters)} if start.path == ADAPTER else {}),
-            "prompt_token_ids": [list(prompt) for prompt in prompts],
+            **({"adapters": store.adapters} if start.path == ADAPTER else {}),
+            "prompt_token_ids": [list(prompt) for prompt in context.prompt_token_ids],
             "sampling": {"temperature": 1.0, "ignore_eos": True},
+            "runs": dict(plan.runs),
             "drain_seconds": recipe.weight_updates.drain_seconds + seconds_to_move(size),
             "cases": [case.as_job() for case in start.cases],
         },

@@ -2,7 +2,7 @@
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.laboratory.prompts import PromptSet
-from rlaudit.laboratory.studies.updates.cases import FLIGHT, Step
+from rlaudit.laboratory.studies.updates.cases import FLIGHT
 from rlaudit.laboratory.studies.updates.plan import UpdatePlan, plan_updates
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.run import execute
@@ -17,24 +17,13 @@ def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptS
         brought = "" if start.transport == "disk" else f", brought by {start.transport}"
         lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}{brought}")
         lines += [f"  {case.name}" for case in start.cases]
-    steps = [step for start in plan.starts for case in start.cases for step in case.steps]
-    sampled = sum(map(_tokens, steps))
+    tokens = {run: len(sampled["requests"]) * sampled["max_tokens"] for run, sampled in plan.runs.items()}
+    runs = [run for start in plan.starts for case in start.cases for run in case.runs]
+    sampled = sum(tokens[run] for run in runs)
     # Most cases differ only in their flights, each of which is scored with the weights before and after the update.
-    scored = 2 * sum(_tokens(step) for step in steps if step.get("run") == FLIGHT)
+    scored = 2 * tokens[FLIGHT] * runs.count(FLIGHT)
     moves = sum(start.moves for start in plan.starts) + 2
     return Cost(lines, len(plan.starts), sampled, sampled + scored, moves)
 
 
-def _tokens(step: Step) -> int:
-    tokens = len(step.get("requests", ())) * step.get("max_tokens", 0)
-    return int(tokens + sum(map(_tokens, step.get("while_paused", ()))))
-
-
-STUDY = Study(
-    "updates",
-    "weight_updates",
-    update_recipe_of,
-    plan_updates,
-    cost_of_updates,
-    execute,
-)
+STUDY = Study("updates", "weight_updates", update_recipe_of, plan_updates, cost_of_updates, execute)

@@ -1,18 +1,20 @@
 """The report of an audit of weight updates: what was found, the matrix, lags, what each way of loading reaches."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.diagnosis.updates.requests import RequestCount
 from rlaudit.layers import Layer, Verdict
-from rlaudit.report.figures import damaged
-from rlaudit.report.parts.weight_updates import UpdateCase
+from rlaudit.report.figures import damaged, difference, interval
+from rlaudit.report.rendering.measured_on import measured_on
 from rlaudit.report.rendering.outline import (
     COST,
     Brief,
     Findings,
     Indents,
     Outline,
+    Prose,
     Section,
     Table,
     listed,
@@ -20,8 +22,6 @@ from rlaudit.report.rendering.outline import (
     verdicts,
 )
 from rlaudit.severity import Severity
-from rlaudit.statistics.measurement.contrast import Contrast
-from rlaudit.statistics.measurement.measure import Measurement
 from rlaudit.text.counted import counted
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ STALE = {
 }
 SEQUENCES = "Sequences of calls (k3 in nats; added: k3 of new requests beyond that with an empty cache)"
 CLEAN = {True: "yes", False: "no", None: ""}
-ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
 
 
 def outline(report: "Report") -> Outline:
@@ -44,9 +43,9 @@ def outline(report: "Report") -> Outline:
     return Outline(
         f"Weight updates in vLLM {', '.join(dict.fromkeys(case.version for case in cases))}",
         [
+            Section("to-use", "Which updates are right", [Prose(report["weight_updates"].to_use)], leads=True),
             verdicts(report),
             Section("findings", "What was found", [Findings(report["findings"])] if report["findings"] else []),
-            listed("to-use", "Which sequence of calls to use", report["weight_updates"].to_use, mark=""),
             _table("sequences", SEQUENCES, _sequences(cases)),
             _table("lag-table", "Tokens in flight by version lag", _lags(cases)),
             listed("updated", "What is updated", _parts(cases), mark=""),
@@ -57,6 +56,7 @@ def outline(report: "Report") -> Outline:
         ],
         lead=report.get("description", ""),
         facts=[f"{counted(len(cases), 'case')} on {counted(len({case.start for case in cases}), 'engine')}"],
+        about=measured_on(report),
         indents=Indents(line=2, table=2),
         pictured=frozenset(),
     )
@@ -67,14 +67,14 @@ def _table(name: str, title: str, rows: Sequence[Sequence[str]]) -> Section:
 
 
 def _in_short(report: "Report") -> Brief:
-    """Return the verdict, every error and warning, and what to call instead."""
+    """Return the answer, the verdict, and every error and warning."""
     layer = next(layer for layer in report["layers"] if layer.layer == Layer.INFERENCE_PATH)
     serious = [finding for finding in report["findings"] if finding.severity != Severity.NOTE]
     return Brief(
         [
+            *((1, sentence) for sentence in report["weight_updates"].to_use),
             (1, f"{layer.layer} {layer.verdict.upper()}: {layer.because}"),
             *((1, f"{finding.severity} {finding.rule}: {finding.message}") for finding in serious),
-            *((1, sentence) for sentence in report["weight_updates"].to_use),
         ]
     )
 
@@ -85,7 +85,7 @@ def _cost(report: "Report") -> str:
     return f"{line}; {damaged(cost.damaged)}" if cost.damaged else line
 
 
-def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
+def _sequences(cases: Sequence[JudgedCase]) -> list[list[str]]:
     """Return the matrix: after each sequence of calls, what became of requests and which weights tokens came from."""
     rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "added k3", "flights after", "clean"]]
     for case in cases:
@@ -102,45 +102,46 @@ def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
                 _requests(case.around),
                 str(stale.cached_tokens),
                 STALE[stale.verdict],
-                _interval(stale.excess),
-                _interval(stale.flight),
+                difference(stale.excess),
+                interval(stale.flight),
                 CLEAN[case.clean],
             ]
         )
     return rows
 
 
-def _lags(cases: Sequence[UpdateCase]) -> list[list[str]]:
+def _lags(cases: Sequence[JudgedCase]) -> list[list[str]]:
     """Return the tokens in flight by the number of updates since they were sampled, and the effect on the objective."""
-    rows = [["engine", "sequence", "lag", "tokens", "k3, right weights", "k2, trainer's weights", "clipped"]]
-    for case in cases:
-        for group in case.lags:
-            right, trainer = group.right_weights, group.trainer_weights
-            rows.append(
-                [
-                    case.start,
-                    case.name,
-                    str(group.lag),
-                    str(group.tokens),
-                    _interval(right.get("k3")),
-                    _interval(trainer.get("k2")),
-                    _interval(trainer.get("ppo_clip_fraction")),
-                ]
-            )
-    return rows
+    header = ["engine", "sequence", "lag", "tokens", "k3, right weights", "k2, trainer's weights", "clipped"]
+    return [
+        header,
+        *(
+            [
+                case.start,
+                case.name,
+                str(group.lag),
+                str(group.tokens),
+                interval(group.right_weights.get("k3")),
+                interval(group.trainer_weights.get("k2")),
+                interval(group.trainer_weights.get("ppo_clip_fraction")),
+            ]
+            for case in cases
+            for group in case.lags
+        ),
+    ]
 
 
-def _parts(cases: Sequence[UpdateCase]) -> list[str]:
+def _parts(cases: Sequence[JudgedCase]) -> list[str]:
     """Return which parameters each way of loading reaches, for every case that was read back."""
-    lines = []
-    for case in cases:
-        way = f"{case.start}, {case.name}" if case.kind == "adapter" else f"{case.start}, loading by {case.path}"
-        if case.parts:
-            lines.append(f"{way}: {case.parts.because}. {case.parts.sure}")
-    return lines
+    return [
+        f"{case.start}, {case.name if case.of_adapter else f'loading by {case.path}'}: "
+        f"{case.parts.because}. {case.parts.sure}"
+        for case in cases
+        if case.parts
+    ]
 
 
-def _transports(cases: Sequence[UpdateCase]) -> list[str]:
+def _transports(cases: Sequence[JudgedCase]) -> list[str]:
     """Return a line for each transport of weights, with the engine starts that used it."""
     starts: dict[str, list[str]] = {}
     for case in cases:
@@ -150,18 +151,5 @@ def _transports(cases: Sequence[UpdateCase]) -> list[str]:
     return [f"{transport}: {'; '.join(names)}" for transport, names in starts.items()]
 
 
-def _interval(figure: Measurement | Contrast | None) -> str:
-    """Return a figure with its interval, and a question mark if the interval rests on too few sequences."""
-    value = None if figure is None else figure.difference if isinstance(figure, Contrast) else figure.value
-    if figure is None or value is None:
-        return "-"
-    if figure.low is None or figure.high is None:
-        return f"{value:.2g}"
-    return f"{value:.2g} [{figure.low:.2g}, {figure.high:.2g}]" + ("" if figure.reliable else "?")
-
-
 def _requests(count: RequestCount) -> str:
-    numbers = {name: getattr(count, name) for name in ENDS}
-    ends = [f"{number} {name}" for name, number in numbers.items() if number]
-    leaked = [f"{counted(count.leaked_tokens, 'token')} leaked"] if count.leaked_tokens else []
-    return ", ".join(ends + leaked) or "none"
+    return ", ".join(f"{number} {end}" for end, number in count.ends.items()) or "none"

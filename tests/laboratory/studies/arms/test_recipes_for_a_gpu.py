@@ -17,5 +17,5 @@ def test_the_arms_for_a_gpu_are_a_plan() -> None:
 
 def test_the_weight_update_for_a_gpu_is_a_plan() -> None:
     _, recipe, _ = load_study(str(FOLDER / "gpu-weight-update.yaml"), "cuda")
-    (start,) = plan_starts(recipe, prompts=16, device="cuda")
+    (start,) = plan_starts(recipe, device="cuda")
     assert [case.clear_cache for case in start.cases] == [True, False]

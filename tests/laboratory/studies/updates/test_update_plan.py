@@ -8,15 +8,17 @@ import pytest
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, WARM_AFTER, Requests
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD, COLD_AFTER, FLIGHT, WARM_AFTER, runs_of
 from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.study import load_study
 
+RECIPE = update_recipe_of({"weight_updates": {"engines": [{"version": "0.18.1"}]}}, Path("x"))
+
 
 def starts_of(device: str = "cpu", **engine: Any) -> tuple[EngineStart, ...]:
     document = {"weight_updates": {"engines": [{"version": "0.18.1", **engine}]}}
-    return plan_starts(update_recipe_of(document, Path("x")), 16, device)
+    return plan_starts(update_recipe_of(document, Path("x")), device)
 
 
 def test_every_mode_meets_every_clear_cache_in_one_start_per_caching_level() -> None:
@@ -35,8 +37,6 @@ def test_salted_requests_are_tried_without_clearing_where_there_is_a_cache() -> 
         "mode=wait, clear_cache=False, salted",
     ]
     assert not any(case.salted for case in uncached.cases)
-    steps = [step for step in cached.cases[-1].steps if step["do"] == "submit"]
-    assert [step["salt"] for step in steps] == ["0", "0", "1", "1"]
 
 
 @pytest.mark.parametrize(("device", "dtype"), [("cpu", "float32"), ("cuda", "bfloat16")])
@@ -53,12 +53,9 @@ def test_a_release_whose_cpu_attention_wants_large_blocks_gets_them() -> None:
 
 
 def test_the_runs_that_are_compared_ask_with_the_same_seeds() -> None:
-    (start,) = starts_of(modes=["keep"], clear_cache=[True], prefix_caching=["on"])
-    steps = start.cases[0].steps
-    paused = next(step["while_paused"] for step in steps if step["do"] == "update")
-    runs = {step["run"]: step["requests"] for step in [*steps, *paused] if step.get("run")}
+    runs = runs_of(RECIPE.weight_updates, 16, 0)
     assert runs[AFTER] == runs[COLD_AFTER] == runs[WARM_AFTER]
-    assert len(runs[AFTER]) == 32
+    assert len(runs[AFTER]["requests"]) == 32
 
 
 def test_without_a_pause_nothing_can_be_cleared() -> None:
@@ -74,23 +71,23 @@ def test_what_is_broadcast_is_given_to_a_reload_where_weights_are_packed() -> No
 
 def test_on_a_gpu_what_another_process_brings_is_given_to_load_weights() -> None:
     document = {"weight_updates": {"engines": [{"version": "0.18.1", "transport": "broadcast", "modes": ["keep"]}]}}
-    starts = plan_starts(update_recipe_of(document, Path("x")), 16, "cuda")
+    starts = plan_starts(update_recipe_of(document, Path("x")), "cuda")
     assert {start.path for start in starts} == {"load_weights"}
 
 
 def test_one_release_may_be_tried_with_several_settings_and_each_keeps_its_own() -> None:
     plain: dict[str, Any] = {"version": "0.18.1", "modes": ["wait"], "prefix_caching": ["on"]}
     engines = [plain, {**plain, "engine_args": {"dtype": "bfloat16"}}]
-    starts = plan_starts(update_recipe_of({"weight_updates": {"engines": engines}}, Path("x")), 16, "cpu")
+    starts = plan_starts(update_recipe_of({"weight_updates": {"engines": engines}}, Path("x")), "cpu")
     assert [start.name.removeprefix("vLLM 0.18.1, prefix-caching=on") for start in starts] == ["", ", dtype=bfloat16"]
     with pytest.raises(UsageError, match="two engine starts"):
-        plan_starts(update_recipe_of({"weight_updates": {"engines": [plain, plain]}}, Path("x")), 16, "cpu")
+        plan_starts(update_recipe_of({"weight_updates": {"engines": [plain, plain]}}, Path("x")), "cpu")
 
 
 def test_seeds_differ_between_prompts_samples_and_streams() -> None:
-    requests = Requests(16, 2, seed=0)
-    seeds = [one["seed"] for stream in (0, 1, 2) for one in requests.of(stream=stream)]
-    assert len(set(seeds)) == len(seeds) == 96
+    runs = runs_of(RECIPE.weight_updates, 16, 0)
+    seeds = [request["seed"] for run in (COLD, FLIGHT, AFTER) for request in runs[run]["requests"]]
+    assert len(set(seeds)) == len(seeds) == 16 + 32 + 32
 
 
 def test_the_estimate_names_every_start_and_the_minutes() -> None:

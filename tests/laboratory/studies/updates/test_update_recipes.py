@@ -63,7 +63,7 @@ def test_its_prompts_share_a_cache_with_themselves_only() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_reference_of_0_8_5_is_v0_on_a_gpu_whatever_the_dtype(dtype: str) -> None:
     _, recipe, _ = load_study("weight-update", "cuda")
-    starts = plan_starts(recipe.model_copy(update={"dtype": dtype}), 16, "cuda")
+    starts = plan_starts(recipe.model_copy(update={"dtype": dtype}), "cuda")
     (reference,) = [start for start in starts if start.version == "0.8.5"]
     assert reference.wanted.variables("cuda")["VLLM_USE_V1"] == "0"
     assert reference.wanted.expected(machine_named("h100")).kind == "V0"

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from releases.update_cells import update_cells
 
+from rlaudit.diagnosis.updates.judge import JudgedCase
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
@@ -28,7 +29,6 @@ from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe, update_recip
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
 from rlaudit.laboratory.study_run import StudyRun
 from rlaudit.report.of_updates import document_of
-from rlaudit.report.parts.weight_updates import UpdateCase
 from rlaudit.report.rendering.formats.json import FORMAT as JSON
 from rlaudit.report.rendering.formats.markdown import FORMAT as MARKDOWN
 from rlaudit.report.rendering.formats.text import FORMAT as TEXT
@@ -91,7 +91,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
     yield document
 
 
-def case(report: Report, name: str) -> UpdateCase:
+def case(report: Report, name: str) -> JudgedCase:
     return next(one for one in report["weight_updates"].cases if one.name == name)
 
 
@@ -136,10 +136,13 @@ def test_every_token_in_flight_has_a_lag(report: Report) -> None:
     assert sum(group.tokens for group in kept.lags) == 32 * 9
 
 
-def test_the_cheapest_clean_sequence_is_what_to_use(report: Report) -> None:
-    (sentence,) = report["weight_updates"].to_use
-    assert sentence.startswith("vLLM 0.18.1, prefix-caching=on: use mode=keep, clear_cache=True; not clean: ")
-    assert "mode=keep|wait|abort, clear_cache=False (stale keys and values are served)" in sentence
+def test_the_report_begins_with_the_cheapest_clean_sequence_and_what_others_leave_behind(report: Report) -> None:
+    right, stale, *_ = report["weight_updates"].to_use
+    assert right == "Right: mode=keep, clear_cache=True on vLLM 0.18.1 (reload_weights)."
+    assert "with mode=keep|wait|abort, clear_cache=False. Set clear_cache=True in pause_generation" in stale
+    for written in (TEXT.render(report, None), MARKDOWN.render(report, None)):
+        assert "float32, prompts numbers" in written.splitlines()[1] + written.splitlines()[2]
+        assert written.index(right) < written.index("inference path")
 
 
 def test_stale_keys_fail_the_audit(report: Report) -> None:
@@ -155,11 +158,11 @@ def test_the_text_holds_the_findings_and_the_figures_of_every_case(report: Repor
     assert "mode=keep|wait|abort, clear_cache=False" in stale and "they add at least 0." in stale
 
 
-def test_a_terminal_ends_with_the_verdict_the_errors_and_what_to_use(report: Report) -> None:
+def test_a_terminal_ends_with_the_answer_the_verdict_and_the_errors(report: Report) -> None:
     end = ANSI.sub("", TEXT.render(report, 120)).rstrip().rsplit("In short\n", 1)[-1].splitlines()
-    assert end[0].startswith(" inference path MISMATCH")
+    assert end[0] == f" {report['weight_updates'].to_use[0]}"
+    assert any(line.startswith(" inference path MISMATCH") for line in end)
     assert any(line.startswith(" error stale-kv: ") for line in end)
-    assert any("use mode=keep, clear_cache=True" in line for line in end)
     assert len(end) <= 40
 
 
@@ -208,13 +211,11 @@ def test_adapters_of_one_name_share_keys_and_values_and_those_of_one_number_are_
 
 def test_of_adapters_the_clean_way_is_the_one_to_use_and_the_others_are_errors(adapters: Report) -> None:
     assert adapters["exit_code"] == 1
-    (sentence,) = adapters["weight_updates"].to_use
-    assert "with any of them" not in sentence
-    assert sentence.startswith("vLLM 0.18.1, adapters: use new name and number; not clean: ")
+    assert adapters["weight_updates"].to_use[0] == "Right: new name and number on vLLM 0.18.1 (adapter)."
     errors = {one.rule: one.message for one in adapters["findings"] if one.severity == "error"}
-    assert "loading by adapter, old name and number: nothing was updated" in errors["part-not-updated"]
+    assert "requests get the old adapter with old name and number" in errors["part-not-updated"]
     assert "new number, old name; loaded in place" in errors["stale-kv"]
-    assert "another name for each adapter" in errors["stale-kv"]
+    assert "a lora_name that no other had" in errors["stale-kv"]
     text = TEXT.render(adapters, None)
     assert all(one.name in text for one in adapters["weight_updates"].cases)
 

@@ -51,7 +51,7 @@ for step in range(1, job["steps"] + 1):
         weights = Path(job["weights"])
         weights.mkdir(exist_ok=True)
         (weights / "weights.json").write_text(json.dumps({"version": step}))
-        source = {"from": "disk", "path": job["weights"], "skip": job["skip"]}
+        source = {"from": "disk", "path": job["weights"]}
         met = ask({"do": "update", "source": source, "version": step})["in_flight"]
 tell(
     {

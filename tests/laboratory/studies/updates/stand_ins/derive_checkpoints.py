@@ -5,7 +5,6 @@ from pathlib import Path
 
 
 def run(job, channel):
-    made = {}
     for order in job["make"]:
         folder = Path(job["output"]) / order["name"]
         folder.mkdir(parents=True, exist_ok=True)
@@ -14,5 +13,4 @@ def run(job, channel):
         (folder / "adapter").mkdir(exist_ok=True)
         for holds in (folder, folder / "adapter"):
             (holds / "weights.json").write_text(text)
-        made[order["name"]] = {"path": str(folder)}
-    return {"made": made, "model": job["model"]}
+    return {"model": job["model"]}

@@ -216,7 +216,7 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     limit = f"{separation.threshold:.1f}"
     because = f"at step {ends[separation.detected]} the evidence of a difference passes its limit ({limit})"
     if at_once:
-        because += f"; the runs are further apart at step {ends[0]} already than two steps of one run"
+        because += f"; already at step {ends[0]} the runs are further apart than one run moves from step to step"
     if separation.last_statistic < separation.threshold / 2:
         notes += ("at the end of the curve it is inside the band again",)
     return replace(

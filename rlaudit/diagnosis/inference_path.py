@@ -492,7 +492,7 @@ def _because_reference(distance: Distance) -> str:
         return f"{used}; that engine itself is farther off than usual for its dtype, and may have the same fault"
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH
-        clipped = "; layer 3 judges what that clips" if felt else ""
+        clipped = "; layer 3 judges what a mismatch of this size clips" if felt else ""
         return f"{used}{clipped}"
     if distance.verdict is Verdict.MISMATCH:
         return used

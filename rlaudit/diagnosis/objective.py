@@ -139,7 +139,9 @@ def _judgement(
 
 def _nothing_found(felt: Consequence) -> str:
     if felt.noticed:
-        return "rounding usually moves as much out of these clip ranges; whether your objective clips it was not stated"
+        return (
+            "rounding alone usually moves as many out of these clip ranges, and the one of your objective was not given"
+        )
     return f"no correction is needed: more than {100 * felt.most:.1f} % clipped by the mismatch would have shown"
 
 

@@ -35,7 +35,7 @@ UNEXPLAINED = {
     Kind.OFF_TRAINER: CAUSES[Kind.OFF_TRAINER][0],
 }
 CANNOT_TELL = (
-    "whether the sampler filtered, if it returned raw logprobs: no difference of logprobs shows that",
+    "whether the sampler filtered, if it returned raw logprobs: comparing logprobs cannot show that",
     "penalties and logit biases that both sides leave out",
 )
 CHOSEN = "whether samples were left out by length, likelihood or ratio afterwards: the rest would look as sharp"
@@ -372,7 +372,7 @@ def _more_than_nothing(figures: LoggedFigures) -> str:
     if limits.cannot_show:
         unseen = f"nothing here shows {limits.cannot_show[0]}"
         if siblings is not None and not siblings.broken:
-            return f"for a match, {what_would_tell(siblings)}; {unseen}"
+            return f"to reach MATCH, {what_would_tell(siblings)}; {unseen}"
         return f"{GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}; without it {unseen}"
     needed = prompts_to_show(figures.prompts, limits.inverse_temperature, SAME_STEP)
     return f"about {needed} prompts like these would show a temperature off by {percent(SAME_STEP)}"
@@ -455,7 +455,7 @@ def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
     lines = [] if figures.ratio is None else [ratio_line(figures.ratio)]
     if figures.sharp is not None:
         lines.append(
-            f"judged by the trainer's entropy, the sampler's 1/T is {100 * abs(figures.sharp.inverse_step):.2f} % "
+            f"estimated from the trainer's entropy, the sampler's 1/T is {100 * abs(figures.sharp.inverse_step):.2f} % "
             f"{'above' if figures.sharp.inverse_step > 0 else 'below'} the reported one "
             f"({abs(figures.sharp.score.score):.1f} standard errors)"
         )

@@ -52,7 +52,7 @@ def _finding(audit: Audit) -> Finding:
     was = "off with" if audit.before.exists(SETTING) else "missing in"
     message = (
         f"Nothing sets {SETTING}, which is {was} {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
-        "Turn it off to keep what runs today."
+        "Turn async scheduling off to keep what runs today."
     )
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)
     # A plain server without a trainer's facts may not serve rollouts at all.

@@ -67,7 +67,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         today = f"{name} {before.oldest}" if pinned else f"{name} before {before.newest}"
         message = (
             f"vLLM {audit.before.version} goes with {today}, vLLM {audit.after.version} with {after.oldest} or later. "
-            f"Upgrade both, and read the changelog of {name}. Source: {after.because}."
+            f"Upgrade vLLM and {name} together, and read the changelog of {name}. Source: {after.because}."
         )
         if copy is not None:
             message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."

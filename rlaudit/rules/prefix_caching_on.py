@@ -54,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _finding(audit: Audit) -> Finding:
     message = (
         f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
-        "Turn it off to keep what runs today"
+        "Turn prefix caching off to keep what runs today"
     )
     if cleaned(audit) is True:
         message += "; weight updates empty the cache here, so only the rounding of prompts changes"

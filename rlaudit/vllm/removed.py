@@ -87,7 +87,7 @@ _GONE_WITH_V0 = "It belonged to the V0 engine; there is nothing to put in its pl
 _STRUCTURED = "structured_outputs_config"
 _EPLB = "eplb_config"
 ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
-    ("engine", "num_scheduler_steps"): ("Multi-step scheduling is gone; async_scheduling hides the same time.", None),
+    ("engine", "num_scheduler_steps"): ("Multi-step scheduling is gone; async_scheduling hides the same cost.", None),
     ("engine", "multi_step_stream_outputs"): (_GONE_WITH_V0, None),
     ("engine", "use_v2_block_manager"): ("It has been the only block manager since 0.7.", None),
     ("engine", "device"): ("The platform is detected.", None),

@@ -44,7 +44,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_what_hangs_on_the_release_of_a_framework_is_one_line(project: Project) -> None:
     text = project.inspected("train.py", TRL, "--from", "0.10.2", "--to", "0.18.1")
     (line,) = (line for line in text.splitlines() if "TRL's release is not known" in line)
-    assert line.startswith("  - TRL's release is not known: pin it, or --framework trl==X; that decides ")
+    assert line.startswith("  - TRL's release is not known: pin it, or --framework trl==X; on that depend ")
     assert line.endswith(" settings")
     assert "it depends on whether TRL" not in text
 
@@ -53,7 +53,7 @@ def test_the_release_that_takes_the_place_of_a_pin_is_what_is_not_known(project:
     script = "swift rlhf --rlhf_type grpo --model m --use_vllm true --vllm_mode colocate\n"
     text = project.inspected("run.sh", script, "--from", "0.8.5", "--to", "0.18.1", pins="ms-swift==3.5.2\n")
     place = "ms-swift release in place of 3.5.2 (requirements.txt:1)"
-    assert f"the {place} is not known: --framework ms-swift==X; that decides " in text
+    assert f"the {place} is not known: --framework ms-swift==X; on that depend " in text
     assert "release is not known" not in text
 
 

@@ -210,7 +210,7 @@ def test_a_completion_of_several_prompts_is_ambiguous(tmp_path):
     assert list(read(folder, faults).trainer_logprobs_T) == [-4] * 4
     assert not faults.count
     said = table_of(folder).part.not_seen
-    assert any("have the tokens of several prompts" in one for one in said)
+    assert any("match completions of several prompts" in one for one in said)
     assert any("2 sequences have the tokens of another prompt's" in one for one in said)
 
 

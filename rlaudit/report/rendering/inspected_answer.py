@@ -77,7 +77,7 @@ def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
     brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
     graver = [ended for ended in gone if ended.severity != Severity.NOTE]
     counts = _counted(ended.severity for ended in graver for _ in range(ended.number))
-    ends = f" Gone with it: {counts} ({_named([ended.rule for ended in graver])})." if graver else ""
+    ends = f" Gone after the move: {counts} ({_named([ended.rule for ended in graver])})." if graver else ""
     return f"The move brings {brings}.{ends}"
 
 

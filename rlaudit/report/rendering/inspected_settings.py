@@ -115,7 +115,7 @@ def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str
         which = f"{_names(rows)}{side}"
         reasons = {value["unknown"] for row in rows for value in (row.effective_from, row.effective_to)
                    if _is_unknown(value)}  # fmt: skip
-        lines.append((f"{which}: {fact}" if fact in reasons else f"{fact}; that decides {which}") + known)
+        lines.append((f"{which}: {fact}" if fact in reasons else f"{fact}; on that depend {which}") + known)
     return lines
 
 

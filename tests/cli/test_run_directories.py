@@ -106,7 +106,7 @@ def test_a_disk_that_takes_no_more_ends_with_3_and_the_run_goes_on_once_there_is
 def test_a_report_that_does_not_fit_leaves_the_last_one(laboratory: Laboratory) -> None:
     recipe = laboratory.recipe(PLAIN)
     first = laboratory.ablate(recipe, "--output", f"json:{laboratory.folder / 'own.json'}")
-    before = [(laboratory.run_dir / name).read_bytes() for name in ("report.json", "tokens.parquet", "plan.json")]
+    before = [(laboratory.run_dir / name).read_bytes() for name in ("report.json", "tokens.parquet")]
     own = (laboratory.folder / "own.json").read_bytes()
     with files_of_at_most(len(before[0]) // 2):
         full = laboratory.ablate(recipe, "--output", f"json:{laboratory.folder / 'own.json'}")
@@ -114,8 +114,6 @@ def test_a_report_that_does_not_fit_leaves_the_last_one(laboratory: Laboratory) 
             "report", str(laboratory.run_dir), "--output", f"json:{laboratory.folder / 'own.json'}"
         )
     assert (first.exit_code, full.exit_code, written.exit_code) == (1, 3, 3)
-    assert before == [
-        (laboratory.run_dir / name).read_bytes() for name in ("report.json", "tokens.parquet", "plan.json")
-    ]
+    assert before == [(laboratory.run_dir / name).read_bytes() for name in ("report.json", "tokens.parquet")]
     assert (laboratory.folder / "own.json").read_bytes() == own
     assert laboratory.command("report", str(laboratory.run_dir)).exit_code == 1

@@ -131,7 +131,6 @@ class Totals:
     requests: int | None
     sequences: int | None
     tokens: int | None
-    kept_sequences: int | None
     by_sampling: Mapping[int, int]
     ended: bool
 
@@ -269,7 +268,6 @@ class _Reader:
         self.loads: dict[int, Load] = {}
         self.tensors: dict[int, TensorSet] = {}
         self.totals: Totals | None = None
-        self.records = Counter[str]()
         self.prompts: dict[str, Column] = {}
         self.requests: list[KeptRequest] = []
         # Of each id: how many requests have no line with their tokens, and the last of them.
@@ -286,7 +284,6 @@ class _Reader:
         self.began = first["at"]
         for line, whole in lines:
             kind = whole["kind"]
-            self.records[kind] += 1
             record = whole if kind == "steps" else self._kept(whole)
             if kind in _LISTED:
                 name, made = _LISTED[kind]
@@ -410,10 +407,6 @@ class _Reader:
         for load in self.loads.values():
             if load.tensors is not None and load.tensors not in self.tensors:
                 self.damage.add("which tensors a load brought is in no line that can be read")
-        counted = 0 if self.totals is None else self.totals.tokens or 0
-        lost = counted - sum(self.steps.tokens)
-        if lost > 0:
-            self.steps_damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
@@ -421,20 +414,18 @@ class _Reader:
             lost.add(f"from some moment on not recorded: {what} ({why})")
         for hook, error in dict.fromkeys((entry.hook, entry.error) for entry in self.listed["failed"]):
             lost.add(f"the recorder failed in {hook}: {error}")
-        read = self.records
-        kept = 0 if self.totals is None else self.totals.kept_sequences or 0
         calls = sum(call.end is None for call in self.calls.values())
         loads = sum(load.end is None for load in self.loads.values())
         requests = sum(self.open_requests.values())
         in_flight = sum(sequence.finish is None for sequence in self.sequences)
-        unread, unkept, calls_made = self.trainer_calls - read["trainer"], kept - read["sequence"], self.trainer_calls
+        made = self.trainer_calls
+        unread = made - len(self.trainer)
         for count, sentence in (
             (calls, f"{calls} of {len(self.calls)} calls have no end"),
             (loads, f"{loads} of {len(self.loads)} loads of weights have no end"),
-            (requests, f"{requests} of {read['request']} kept requests have no tokens: they had not finished"),
-            (in_flight, f"{in_flight} of {read['sequence']} kept sequences were in flight at the end"),
-            (unread, f"{unread} of {calls_made} calls of the trainer's function are in no line that can be read"),
-            (unkept, f"{unkept} of {kept} kept sequences are in no line that can be read"),
+            (requests, f"{requests} of {len(self.requests)} kept requests have no tokens: they had not finished"),
+            (in_flight, f"{in_flight} of {len(self.sequences)} kept sequences were in flight at the end"),
+            (unread, f"{unread} of {made} calls of the trainer's function are in no line that can be read"),
         ):
             if count > 0:
                 lost.add(sentence)

@@ -74,7 +74,7 @@ def recorded(
                 steps.append([front.step(1), 1, 1])
                 if updated and place == 0:
                     front.load()
-            front.sequence(request, prompt, ids, logprobs, steps, index=sample)
+            front.sequence(request, prompt, ids, logprobs, steps)
     return front.write()
 
 

@@ -22,7 +22,7 @@ def lived(folder: Path, pid: int = 100) -> Path:
     process.sampling()
     for ids in ([1, 2, 3, 4], [5, 6, 3, 4]):
         request = process.request(PROMPT)
-        first = process.step(4, cached=2)
+        first = process.step(4)
         process.step(4)
         process.sequence(request, PROMPT, [*ids, *ids], [-1.0] * 8, [[first, 2, 4]], cached=2)
         process.call(PAUSE, mode="keep", clear_cache=False)

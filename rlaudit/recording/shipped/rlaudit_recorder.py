@@ -201,7 +201,7 @@ def this_process():
 def register():
     """Hook what is imported already, and the rest when it is imported; nothing without RLAUDIT_RECORD.
 
-    vLLM calls this in each of its processes, as a plug-in; `rlaudit_loading` when what is watched is imported.
+    vLLM calls this in each of its processes, as a plug-in; `rlaudit_door` when what is watched is imported.
     For a process that has lost the variable, the configuration that vLLM gave it says the same.
     """
     global _secrets, _weights, _completions  # noqa: PLW0603 - the module's own state

@@ -61,7 +61,6 @@ class Model:
     """What was loaded in a worker. dtypes: how many tensors have each."""
 
     class_name: str | None
-    tensors: int | None
     dtypes: Mapping[str, int]
 
 
@@ -136,29 +135,14 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Failed:
-    """Something of the recorder's own that went wrong."""
-
-    hook: str
-    error: str
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """What was not kept from some moment on."""
-
-    what: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Process:
     """One process of a training. at: its host's monotonic clock when it was first recorded; wall: the epoch's then.
 
     sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand.
     key: names the key of a redacted copy; None for what was recorded as it was. Older releases recorded redacted ones.
-    missing: what is not recorded, in sentences; steps_missing: of the moments of its tokens. damaged: the sentences on
-    lines that cannot be used, each with the number of lines.
+    failed: hooks of the recorder's own that went wrong, with their errors. dropped: what was not kept from some moment
+    on, and why. missing: what is not recorded, in sentences; steps_missing: of the moments of its tokens. damaged: the
+    sentences on lines that cannot be used, each with the number of lines.
     only: the one engine, of several that the process built, whose requests, tokens and calls these are.
     """
 
@@ -184,8 +168,8 @@ class Process:
     loads: tuple[Load, ...]
     tensors: Mapping[int, TensorSet]
     totals: Totals | None
-    failed: tuple[Failed, ...]
-    dropped: tuple[Dropped, ...]
+    failed: tuple[tuple[str, str], ...]
+    dropped: tuple[tuple[str, str], ...]
     requests: tuple[KeptRequest, ...]
     sequences: tuple[KeptSequence, ...]
     steps: SampledSteps
@@ -249,8 +233,6 @@ _LISTED: Mapping[str, tuple[str, type]] = {
     "engine": ("engines", Engine),
     "worker": ("workers", Worker),
     "model": ("models", Model),
-    "failed": ("failed", Failed),
-    "dropped": ("dropped", Dropped),
     "weights": ("weights", WeightsRead),
 }
 
@@ -261,6 +243,8 @@ class _Reader:
     def __init__(self, name: str, columns: Columns) -> None:
         self.columns, self.damage, self.steps_damage = columns, Damage(name), Damage(name)
         self.hooked: dict[str, None] = {}
+        self.failed: list[tuple[str, str]] = []
+        self.dropped: list[tuple[str, str]] = []
         self.listed: dict[str, list[Any]] = {name: [] for name, _ in _LISTED.values()}
         self.sampling: dict[int, Mapping[str, Any]] = {}
         self.sampling_lines: dict[int, int] = {}
@@ -314,6 +298,12 @@ class _Reader:
 
     def _read_hooks(self, line: int, record: dict[str, Any]) -> None:
         self.hooked.update(dict.fromkeys(record["hooked"]))
+
+    def _read_failed(self, line: int, record: dict[str, Any]) -> None:
+        self.failed.append((record["hook"], record["error"]))
+
+    def _read_dropped(self, line: int, record: dict[str, Any]) -> None:
+        self.dropped.append((record["what"], record["why"]))
 
     def _read_sampling(self, line: int, record: dict[str, Any]) -> None:
         if record["sampling"] in self.sampling:
@@ -410,9 +400,9 @@ class _Reader:
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
-        for what, why in dict.fromkeys((entry.what, entry.why) for entry in self.listed["dropped"]):
+        for what, why in dict.fromkeys(self.dropped):
             lost.add(f"from some moment on not recorded: {what} ({why})")
-        for hook, error in dict.fromkeys((entry.hook, entry.error) for entry in self.listed["failed"]):
+        for hook, error in dict.fromkeys(self.failed):
             lost.add(f"the recorder failed in {hook}: {error}")
         calls = sum(call.end is None for call in self.calls.values())
         loads = sum(load.end is None for load in self.loads.values())

@@ -203,7 +203,7 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
     ),
     # As in the configuration, so that the two are joined.
     "worker": _rules("device capability", **{"class": Redaction._text}, instance=Redaction._text),
-    "model": _rules("tensors dtypes", **{"class": Redaction._text}),
+    "model": _rules("dtypes", **{"class": Redaction._text}),
     "sampling": _rules("sampling", parameters=Redaction._table),
     "prompt": _rules(prompt=Redaction.hidden, ids=Redaction._ids),
     "request": _rules(

@@ -37,7 +37,7 @@ class ReadWorld(World):
         for line in lines:
             if line["kind"] == "trainer" and line["model"]["number"] == 1:
                 line["model"]["casts"] = self.casts
-        model = {"kind": "model", "at": lines[1]["at"], "class": "Llama", "tensors": 2, "dtypes": {self.dtype: 2}}
+        model = {"kind": "model", "at": lines[1]["at"], "class": "Llama", "dtypes": {self.dtype: 2}}
         lines.insert(2, model)
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
         return folder

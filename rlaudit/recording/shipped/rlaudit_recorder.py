@@ -15,7 +15,7 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
     engine     number, class, written {argument: value} (what differs from that class's defaults), effective
                {section: {field: value}} (the resolved VllmConfig), error
     worker     class, device, capability, instance (`instance_id` of its VllmConfig): a process that holds weights
-    model      class, tensors, dtypes {dtype: tensors}: what `load_model` left in a worker
+    model      class, dtypes {dtype: tensors}: what `load_model` left in a worker
     sampling   sampling (number), parameters: one of the distinct SamplingParams
     prompt     prompt (name: a hash of the ids), ids
     request    request, prompt, sampling, parent, index, salted, lora, parts ("text" or what else the prompt holds)
@@ -25,7 +25,8 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
                "length" for a stop string in the last token), visible (how many tokens the caller saw), resumed
     steps      first (number), stamps (of the engine core), tokens: every step, kept sequences and others;
                engines (of each step, 0: unknown; null if this process built one at most)
-    event      call, what (the hooked method), side ("begin" or "end"); begin: arguments, in_flight; end: result, error
+    event      call, what (the hooked method), side ("begin" or "end"); begin: arguments, in_flight; end: result
+               (true, false; null for any other), error
     repeats    call, count, end: calls like the one before, with nothing in between; one that fails has its own line
     tensors    tensors (number), names, shapes: one set that `load_weights` was given
     load       load (number), inside (the call), side; begin: names (the first), in_flight; end: tensors, end, error
@@ -944,7 +945,7 @@ def call_ends(call, error):
 
 
 def _put_end(call, error):
-    result = None if hasattr(call.result, "add_done_callback") else _plain(call.result)
+    result = call.result if isinstance(call.result, bool) else None
     put("event", call=call.noted["call"], what=call.what, side="end", result=result, error=error_text(error))
 
 

@@ -102,8 +102,8 @@ def _model_ends(call, error):
         return
     worker = call.args[0]
     model = _model_of(worker)
-    dtypes = dict(Counter(str(tensor.dtype) for tensor in model.parameters()))
-    recorder.put("model", **{"class": recorder.name_of(type(model))}, tensors=sum(dtypes.values()), dtypes=dtypes)
+    dtypes = Counter(str(tensor.dtype) for tensor in model.parameters())
+    recorder.put("model", **{"class": recorder.name_of(type(model))}, dtypes=dtypes)
     # From here on a call of load_weights is an update. Frameworks make it past every RPC (TRL, verl, ms-swift).
     parallel = getattr(getattr(worker, "vllm_config", None), "parallel_config", None)
     ranks = getattr(parallel, "tensor_parallel_size", 1)

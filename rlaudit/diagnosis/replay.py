@@ -96,7 +96,7 @@ def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
         verdict=verdict,
         because=because,
         recorded=recorded,
-        arms={name: found for name, found in arms_measured.items() if found is not None},
+        arms={name: arm for name, arm in arms_measured.items() if arm is not None},
         differing=_differing(arms.get(Role.RECORDED), reference),
         not_reported={
             name: missing

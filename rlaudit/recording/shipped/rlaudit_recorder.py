@@ -447,10 +447,7 @@ def _line(record):
 def _encoded(value):
     if not isinstance(value, Numbers):
         return str(value)
-    numbers = array(value.code, value.values)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return base64.b64encode(numbers).decode()
+    return base64.b64encode(array(value.code, value.values)).decode()
 
 
 _JSON = json.JSONEncoder(default=_encoded, separators=(",", ":"))
@@ -795,7 +792,7 @@ def _outputs_begin(call):
         if run[1] == step and run[2] == count:
             run[1] = step + 1
         else:
-            if not sequence.ids:
+            if sequence.cached is None and not sequence.ids:
                 sequence.cached = _cached(output)
             sequence.add(step, count)
         kept_tokens += count

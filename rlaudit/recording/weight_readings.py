@@ -61,6 +61,8 @@ class WeightReadings:
     known: set[str] = field(default_factory=set)
     # Tensors of updates that have no counterpart.
     incomparable: set[str] = field(default_factory=set)
+    # Tensors that updates brought and that were not noted: of very many experts.
+    unread: int = 0
     # How often each tensor stayed as it was although another value was sent.
     stayed: Counter[str] = field(default_factory=Counter)
     # Those that took a third value, as loaders that transform a tensor make it.
@@ -108,6 +110,8 @@ class WeightReadings:
         ]
         if self.incomparable:
             parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
+        if self.unread:
+            parts.append(f"{self.unread} of very many experts were not read")
         changed = sum(update.changed for update in self.updates)
         if changed:
             share = f"{100 * (sum(update.rounded_away for update in self.updates) / changed):.1f} %"
@@ -146,6 +150,9 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
         readings.untied += is_tied and _is_untied(held)
         model, last = held, reading
     compared.close()
+    sets = {load.tensors for load in process.loads if load.tensors is not None}
+    brought = {name for number in sets & process.tensors.keys() for name in process.tensors[number].names}
+    readings.unread = len(brought - readings.compared - readings.incomparable) if readings.updates else 0
     return readings
 
 

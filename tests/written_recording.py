@@ -46,9 +46,8 @@ class WrittenProcess:
     def __post_init__(self) -> None:
         self.put(
             kind="process", schema="rlaudit-recording/1", host="node", boot=BOOT, pid=self.pid, parent=self.parent,
-            name="MainProcess", wall=1.7e9 + self.now, argv=["train.py"], executable="/usr/bin/python3",
-            python="3.11.9", versions={"vllm": "0.18.1", "torch": "2.10.0"}, environment={}, settings={"prompts": 16},
-            **self.first,
+            wall=1.7e9 + self.now, argv=["train.py"], python="3.11.9",
+            versions={"vllm": "0.18.1", "torch": "2.10.0"}, environment={}, **self.first,
         )  # fmt: skip
         self.put(kind="hooks", hooked=[target for targets in PARTS.values() for target in targets])
 
@@ -65,8 +64,7 @@ class WrittenProcess:
         self.put("engine", number=number, **{"class": "EngineArgs"}, written=written, effective=effective, error=None)
 
     def worker(self, instance: str | None = None) -> None:
-        kind = {"class": "Worker", "instance": instance}
-        self.put("worker", **kind, rank=0, device="cpu", capability=None)
+        self.put("worker", **{"class": "Worker"}, instance=instance, device="cpu", capability=None)
 
     def sampling(self, number: int = 0, **parameters: Any) -> None:
         self.put("sampling", sampling=number, parameters={"n": 1, "temperature": 1.0, "top_p": 1.0, "top_k": 0,
@@ -81,14 +79,14 @@ class WrittenProcess:
         request = str(self.requests)
         self.requests += 1
         self.put("request", **{"request": request, "prompt": name, "sampling": sampling, "index": index,
-                 "parts": "text", "seed": None, "parent": None, "salted": False, "lora": None, **more})  # fmt: skip
+                 "parts": "text", "parent": None, "salted": False, "lora": None, **more})  # fmt: skip
         return request
 
-    def step(self, tokens: int, cached: int = 0, engine: int | None = None) -> int:
+    def step(self, tokens: int, engine: int | None = None) -> int:
         """A step of the engine core; its number."""
         self.now += self.tick
         self.put("steps", first=self.steps, stamps=coded([self.now], "<f8"), tokens=coded([tokens], "<i4"),
-                 cached=coded([cached], "<i4"), engines=None if engine is None else coded([engine], "<i4"))  # fmt: skip
+                 engines=None if engine is None else coded([engine], "<i4"))  # fmt: skip
         self.steps += 1
         self.tokens += tokens
         return self.steps - 1
@@ -97,9 +95,9 @@ class WrittenProcess:
         self, request: str, prompt: list[int], ids: Any, logprobs: Any, steps: list[list[int]], **more: Any
     ) -> None:
         self.sequences += 1
-        self.put("sequence", **{"request": request, "prompt": name_of_prompt(prompt), "index": 0,
+        self.put("sequence", **{"request": request, "prompt": name_of_prompt(prompt),
                  "ids": coded(ids, "<i4"), "logprobs": None if logprobs is None else coded(logprobs, "<f4"),
-                 "steps": steps, "cached": 0, "finish": "length", "stop": None, "visible": len(ids), "resumed": False,
+                 "steps": steps, "cached": 0, "finish": "length", "visible": len(ids), "resumed": False,
                  **more})  # fmt: skip
 
     def call(self, what: str, result: Any = None, seconds: float = 0.01, **arguments: Any) -> int:
@@ -128,14 +126,11 @@ class WrittenProcess:
         """One run of tensors. number: of its set."""
         self.loads += 1
         self.put("load", load=self.loads, side="begin", inside=inside, names=[names[0]], in_flight=0)
-        begin = self.now
         self.now += seconds
         known = {line["tensors"] for line in self.lines if line["kind"] == "tensors"}
         if number not in known:
-            self.put("tensors", tensors=number, names=list(names), dtypes=["torch.float32"] * len(names),
-                     shapes=[[4, 4]] * len(names))  # fmt: skip
-        self.put("load", load=self.loads, side="end", inside=inside, tensors=number, calls=len(names), begin=begin,
-                 end=self.now, error=None)  # fmt: skip
+            self.put("tensors", tensors=number, names=list(names), shapes=[[4, 4]] * len(names))
+        self.put("load", load=self.loads, side="end", inside=inside, tensors=number, end=self.now, error=None)
 
     def trainer(self, ids_RT: Any, logprobs_RT: Any, gradients: bool, model: Any = 1, **more: Any) -> None:
         """One call of the trainer's function with rows of one length. model: what it is, or its number."""
@@ -143,22 +138,20 @@ class WrittenProcess:
             model = {"number": model, "class": "Llama", "dtype": "torch.float32", "trainable": True, "adapters": None,
                      "casts": False}  # fmt: skip
         rows = [(row, 0, ids, logprobs) for row, (ids, logprobs) in enumerate(zip(ids_RT, logprobs_RT, strict=True))]
-        self.stretches(rows, gradients, model, **{"function": "trl.trainer.utils:selective_log_softmax", **more})
+        self.stretches(rows, gradients, model, **more)
 
     def stretches(self, stretches: Any, gradients: bool = True, model: Any = None, **more: Any) -> None:
         """One call of a trainer's function. stretches: row, begin, ids and logprobs of each."""
         rows, begins, ids, logprobs = zip(*stretches, strict=True)
         self.trainer_calls += 1
-        self.put("trainer", **{"call": self.trainer_calls, "function": "areal.utils.functional:gather_logprobs",
-                 "gradients": gradients, "backward": False, "asked_for": None, "model": model, "rows": list(rows),
-                 "begins": list(begins), "lengths": [len(one) for one in ids],
+        self.put("trainer", **{"call": self.trainer_calls, "gradients": gradients, "backward": False, "asked_for": None,
+                 "model": model, "rows": list(rows), "begins": list(begins), "lengths": [len(one) for one in ids],
                  "ids": coded(np.concatenate(ids), "<i4"), "logprobs": coded(np.concatenate(logprobs), "<f4"),
                  **more})  # fmt: skip
 
     def write(self, ended: bool = True) -> Path:
         """The file as it lies there."""
-        self.put("totals", requests=self.requests, sequences=self.sequences, tokens=self.tokens, cached=0, aborted=0,
-                 kept_sequences=self.sequences, kept_tokens=self.tokens,
+        self.put("totals", requests=self.requests, sequences=self.sequences, tokens=self.tokens, aborted=0,
                  by_sampling={"0": self.requests}, ended=ended)  # fmt: skip
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in self.lines))

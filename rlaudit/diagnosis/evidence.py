@@ -13,7 +13,6 @@ from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.distance import METRIC, USUAL, Candidate, Distance, Reference, judge_distance
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
 from rlaudit.diagnosis.read_log import Counts, ReadLog, nothing_to_compare
-from rlaudit.diagnosis.weights_and_tokens import VersionGap, version_gaps
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_scores import identify
@@ -63,7 +62,6 @@ class Evidence:
     split: ObjectiveSplit | None = None
     # Of the engine, as far as they were read.
     weights: RecordedWeights | None = None
-    versions: tuple[VersionGap, ...] = ()
     # What the columns of the sample lack, in sentences.
     gaps: tuple[str, ...] = ()
     # The name of today's engine, if no trainer scored its tokens: nothing can be compared with it.
@@ -152,7 +150,6 @@ def gather(
         tokens=tokens,
         split=_split(batch, settings),
         weights=weights,
-        versions=version_gaps(tokens, weights),
         gaps=(*settings.first_look.said, *gaps),
         unscored_today=before.name if before is not None and before.tally is None else None,
     )

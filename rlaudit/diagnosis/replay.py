@@ -4,11 +4,10 @@ Every arm reported its logprob of the same recorded tokens (recorded_tokens.py).
 with the checkpoint's weights: for tokens that were sampled from the first weights it must return what was recorded, as
 far as a prefill and a decode of one dtype agree. If it does not, something decided those logprobs that the replay lacks
 (an adapter, other weights, a plug-in), and no arm is judged.
-The other arms are compared with the reference on the same tokens: what moves is the engine, not the sample. How far a
-prefill and a decode of an engine are apart is known from tokens that it sampled and then scored.
+The other arms are compared with the reference on the same tokens: what moves is the engine, not the sample.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -43,8 +42,6 @@ class Replay:
     recorded: Measurements | None
     # Each against the reference.
     arms: Mapping[str, Measurements]
-    # The tokens that an engine sampled: as it decoded them, against a prefill of the same tokens.
-    prefill_against_decode: Mapping[str, Measurements] | None = None
     # What the reference resolved otherwise, recorded and replayed.
     differing: Mapping[str, Sequence[Any]]
     # Tokens that an arm did not report, which are in none of its figures.
@@ -87,24 +84,19 @@ def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
             because=because,
             recorded=None,
             arms={},
-            prefill_against_decode={},
             differing={},
             not_reported={},
             coverage=coverage,
         )
     recorded_T = np.array([completion.logprobs[place] for completion, place in tokens])
     recorded = measured(reference_T, recorded_T, completion_T)
+    arms_measured = {name: measured(arm_T, reference_T, completion_T) for name, arm_T in reported.items()}
     verdict, because = _verdict(recorded, str(reference.result["resolved"]["dtype"]))
     return Replay(
         verdict=verdict,
         because=because,
         recorded=recorded,
-        arms=_without_none((name, measured(arm_T, reference_T, completion_T)) for name, arm_T in reported.items()),
-        prefill_against_decode=_without_none(
-            (arm.arm.name, measured(*_decoded_and_prefilled(arm)))
-            for arm in run.of_block(block).values()
-            if arm.arm.role in (Role.REFERENCE, Role.CANDIDATE) and arm.result.get("own_logprobs")
-        ),
+        arms={name: arm for name, arm in arms_measured.items() if arm is not None},
         differing=_differing(arms.get(Role.RECORDED), reference),
         not_reported={
             name: missing
@@ -130,20 +122,6 @@ def not_judged(replay: Replay, judgement: Judgement) -> Judgement:
 def _floats(reported: Sequence[float | None]) -> Floats:
     """Return (T,) what an engine reported, NaN for what it did not report."""
     return np.array([np.nan if logprob is None else logprob for logprob in reported], dtype=np.float64)
-
-
-def _decoded_and_prefilled(arm: FinishedArm) -> tuple[Floats, Floats, list[tuple[int, int]]]:
-    """Return (T,) logprobs as an engine decoded its tokens, (T,) as it prefilled them, and the completion of each."""
-    tokens = arm.result["own_logprobs"]
-    return (
-        _floats([token["decoded"] for token in tokens]),
-        _floats([token["prefilled"] for token in tokens]),
-        [(token["prompt"], token["sample"]) for token in tokens],
-    )
-
-
-def _without_none(measured: Iterable[tuple[str, Measurements | None]]) -> dict[str, Measurements]:
-    return {name: measurements for name, measurements in measured if measurements is not None}
 
 
 def _measured(

@@ -73,11 +73,10 @@ def _missing(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     if recording.absent:
         yield f"not recorded, as no method that is known for it was loaded: {', '.join(recording.absent)}"
-    dropped = dict.fromkeys((drop.what, drop.why) for process in processes for drop in process.dropped)
-    for what, why in dropped:
+    for what, why in dict.fromkeys(dropped for process in processes for dropped in process.dropped):
         yield f"not recorded from some moment on: {what} ({why})"
     yield from unread_trainers(recording)
-    failed = Counter((failure.hook, failure.error) for process in processes for failure in process.failed)
+    failed = Counter(failure for process in processes for failure in process.failed)
     for (hook, error), times in failed.most_common(_NAMED):
         yield f"the recorder failed in {hook}{f' ({times} times)' if times > 1 else ''}: {error}"
     if len(failed) > _NAMED:

@@ -61,7 +61,6 @@ class Model:
     """What was loaded in a worker. dtypes: how many tensors have each."""
 
     class_name: str | None
-    tensors: int | None
     dtypes: Mapping[str, int]
 
 
@@ -131,25 +130,8 @@ class Totals:
     requests: int | None
     sequences: int | None
     tokens: int | None
-    kept_sequences: int | None
     by_sampling: Mapping[int, int]
     ended: bool
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Something of the recorder's own that went wrong."""
-
-    hook: str
-    error: str
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """What was not kept from some moment on."""
-
-    what: str
-    why: str
 
 
 @dataclass(frozen=True)
@@ -158,8 +140,9 @@ class Process:
 
     sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand.
     key: names the key of a redacted copy; None for what was recorded as it was. Older releases recorded redacted ones.
-    missing: what is not recorded, in sentences; steps_missing: of the moments of its tokens. damaged: the sentences on
-    lines that cannot be used, each with the number of lines.
+    failed: hooks of the recorder's own that went wrong, with their errors. dropped: what was not kept from some moment
+    on, and why. missing: what is not recorded, in sentences; steps_missing: of the moments of its tokens. damaged: the
+    sentences on lines that cannot be used, each with the number of lines.
     only: the one engine, of several that the process built, whose requests, tokens and calls these are.
     """
 
@@ -185,8 +168,8 @@ class Process:
     loads: tuple[Load, ...]
     tensors: Mapping[int, TensorSet]
     totals: Totals | None
-    failed: tuple[Failed, ...]
-    dropped: tuple[Dropped, ...]
+    failed: tuple[tuple[str, str], ...]
+    dropped: tuple[tuple[str, str], ...]
     requests: tuple[KeptRequest, ...]
     sequences: tuple[KeptSequence, ...]
     steps: SampledSteps
@@ -250,8 +233,6 @@ _LISTED: Mapping[str, tuple[str, type]] = {
     "engine": ("engines", Engine),
     "worker": ("workers", Worker),
     "model": ("models", Model),
-    "failed": ("failed", Failed),
-    "dropped": ("dropped", Dropped),
     "weights": ("weights", WeightsRead),
 }
 
@@ -262,6 +243,8 @@ class _Reader:
     def __init__(self, name: str, columns: Columns) -> None:
         self.columns, self.damage, self.steps_damage = columns, Damage(name), Damage(name)
         self.hooked: dict[str, None] = {}
+        self.failed: list[tuple[str, str]] = []
+        self.dropped: list[tuple[str, str]] = []
         self.listed: dict[str, list[Any]] = {name: [] for name, _ in _LISTED.values()}
         self.sampling: dict[int, Mapping[str, Any]] = {}
         self.sampling_lines: dict[int, int] = {}
@@ -269,7 +252,6 @@ class _Reader:
         self.loads: dict[int, Load] = {}
         self.tensors: dict[int, TensorSet] = {}
         self.totals: Totals | None = None
-        self.records = Counter[str]()
         self.prompts: dict[str, Column] = {}
         self.requests: list[KeptRequest] = []
         # Of each id: how many requests have no line with their tokens, and the last of them.
@@ -286,7 +268,6 @@ class _Reader:
         self.began = first["at"]
         for line, whole in lines:
             kind = whole["kind"]
-            self.records[kind] += 1
             record = whole if kind == "steps" else self._kept(whole)
             if kind in _LISTED:
                 name, made = _LISTED[kind]
@@ -317,6 +298,12 @@ class _Reader:
 
     def _read_hooks(self, line: int, record: dict[str, Any]) -> None:
         self.hooked.update(dict.fromkeys(record["hooked"]))
+
+    def _read_failed(self, line: int, record: dict[str, Any]) -> None:
+        self.failed.append((record["hook"], record["error"]))
+
+    def _read_dropped(self, line: int, record: dict[str, Any]) -> None:
+        self.dropped.append((record["what"], record["why"]))
 
     def _read_sampling(self, line: int, record: dict[str, Any]) -> None:
         if record["sampling"] in self.sampling:
@@ -410,31 +397,25 @@ class _Reader:
         for load in self.loads.values():
             if load.tensors is not None and load.tensors not in self.tensors:
                 self.damage.add("which tensors a load brought is in no line that can be read")
-        counted = 0 if self.totals is None else self.totals.tokens or 0
-        lost = counted - sum(self.steps.tokens)
-        if lost > 0:
-            self.steps_damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
-        for what, why in dict.fromkeys((entry.what, entry.why) for entry in self.listed["dropped"]):
+        for what, why in dict.fromkeys(self.dropped):
             lost.add(f"from some moment on not recorded: {what} ({why})")
-        for hook, error in dict.fromkeys((entry.hook, entry.error) for entry in self.listed["failed"]):
+        for hook, error in dict.fromkeys(self.failed):
             lost.add(f"the recorder failed in {hook}: {error}")
-        read = self.records
-        kept = 0 if self.totals is None else self.totals.kept_sequences or 0
         calls = sum(call.end is None for call in self.calls.values())
         loads = sum(load.end is None for load in self.loads.values())
         requests = sum(self.open_requests.values())
         in_flight = sum(sequence.finish is None for sequence in self.sequences)
-        unread, unkept, calls_made = self.trainer_calls - read["trainer"], kept - read["sequence"], self.trainer_calls
+        made = self.trainer_calls
+        unread = made - len(self.trainer)
         for count, sentence in (
             (calls, f"{calls} of {len(self.calls)} calls have no end"),
             (loads, f"{loads} of {len(self.loads)} loads of weights have no end"),
-            (requests, f"{requests} of {read['request']} kept requests have no tokens: they had not finished"),
-            (in_flight, f"{in_flight} of {read['sequence']} kept sequences were in flight at the end"),
-            (unread, f"{unread} of {calls_made} calls of the trainer's function are in no line that can be read"),
-            (unkept, f"{unkept} of {kept} kept sequences are in no line that can be read"),
+            (requests, f"{requests} of {len(self.requests)} kept requests have no tokens: they had not finished"),
+            (in_flight, f"{in_flight} of {len(self.sequences)} kept sequences were in flight at the end"),
+            (unread, f"{unread} of {made} calls of the trainer's function are in no line that can be read"),
         ):
             if count > 0:
                 lost.add(sentence)

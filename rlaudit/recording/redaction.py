@@ -39,7 +39,6 @@ _PACKAGES = (
 _OF_A_PACKAGE = re.compile(rf"(?:{'|'.join(_PACKAGES.split())})(?:[.:][A-Za-z_]\w*)+")
 # Methods of a worker and of its model, of any class.
 _HOOK = re.compile(r"(?:worker|model)\.[A-Za-z_]\w*")
-_PROCESS = re.compile(r"(?:Main|Spawn|Fork)?Process(?:-\d{1,4})*|(?:EngineCore|VllmWorker|APIServer)[-_DTP\d]{0,12}")
 _NUMBER = re.compile(r"-?\d{1,6}(?:\.\d{1,6})?")
 _RELEASE = re.compile(
     r"(\d{1,6}(?:\.\d{1,6}){0,4}(?:\.?(?:a|b|rc|post|dev)\d{1,8}){0,3})(?:\+(?:(cpu|cu\d+|rocm[\d.]+)\b)?.*)?"
@@ -104,7 +103,7 @@ class Redaction:
 
     def is_public(self, text: str) -> bool:
         """Return whether a text is a word of public code, or a small number."""
-        return text in self.words or any(pattern.fullmatch(text) for pattern in (_OF_A_PACKAGE, _PROCESS, _NUMBER))
+        return text in self.words or any(pattern.fullmatch(text) for pattern in (_OF_A_PACKAGE, _NUMBER))
 
     # Rules, of one value each -----------------------------------------------------------------------------------------
 
@@ -134,9 +133,6 @@ class Redaction:
 
     def _request(self, value: Any) -> Any:
         return value if _NUMBERED.fullmatch(value) else self.hidden(value)
-
-    def _stop(self, value: Any) -> Any:
-        return value if value == "a stop string" else self.hidden(value)
 
     def _error(self, value: Any) -> Any:
         match = _ERROR.match(value)
@@ -193,11 +189,9 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
         "schema pid parent wall",
         host=Redaction.hidden,
         boot=Redaction.hidden,
-        name=Redaction._text,
         python=Redaction._release,
         versions=Redaction._versions,
         environment=Redaction._variables,
-        settings=Redaction._table,
     ),
     "hooks": _rules(hooked=Redaction._hooks),
     "engine": _rules(
@@ -208,27 +202,26 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
         error=Redaction._error,
     ),
     # As in the configuration, so that the two are joined.
-    "worker": _rules("rank device capability", **{"class": Redaction._text}, instance=Redaction._text),
-    "model": _rules("tensors dtypes parameters", **{"class": Redaction._text}),
+    "worker": _rules("device capability", **{"class": Redaction._text}, instance=Redaction._text),
+    "model": _rules("dtypes", **{"class": Redaction._text}),
     "sampling": _rules("sampling", parameters=Redaction._table),
     "prompt": _rules(prompt=Redaction.hidden, ids=Redaction._ids),
     "request": _rules(
-        "sampling index parts salted seed engine",
+        "sampling index parts salted engine",
         request=Redaction._request,
         parent=Redaction._request,
         prompt=Redaction.hidden,
         lora=Redaction.hidden,
     ),
     "sequence": _rules(
-        "index steps cached visible resumed engine",
+        "steps cached visible resumed engine",
         request=Redaction._request,
         prompt=Redaction.hidden,
         ids=Redaction._ids,
         logprobs=Redaction._logprobs,
         finish=Redaction._text,
-        stop=Redaction._stop,
     ),
-    "steps": _rules("first stamps tokens cached engines"),
+    "steps": _rules("first stamps tokens engines"),
     "event": _rules(
         "call side in_flight engine",
         what=Redaction._hook,
@@ -236,21 +229,17 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
         result=Redaction._answer,
         error=Redaction._error,
     ),
-    "repeats": _rules("call count end errors"),
-    "tensors": _rules("tensors dtypes shapes", names=Redaction._tensors),
-    "load": _rules(
-        "load inside side in_flight tensors calls begin end", names=Redaction._tensors, error=Redaction._error
-    ),
+    "repeats": _rules("call count end"),
+    "tensors": _rules("tensors shapes", names=Redaction._tensors),
+    "load": _rules("load inside side in_flight tensors end", names=Redaction._tensors, error=Redaction._error),
     "weights": _rules("load tensors values sent values_sent values_rounded values_held"),
     "trainer": _rules(
         "call gradients backward asked_for rows begins lengths",
-        function=Redaction._text,
         model=Redaction._model,
         ids=Redaction._left_out,
         logprobs=Redaction._left_out,
     ),
-    "totals": _rules("requests sequences tokens cached aborted kept_sequences kept_tokens by_sampling ended"),
-    "child": _rules("pid code", name=Redaction._text),
+    "totals": _rules("requests sequences tokens by_sampling ended"),
     "failed": _rules(hook=Redaction._hook, error=Redaction._error),
     "dropped": _rules("what why"),
 }

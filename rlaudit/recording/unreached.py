@@ -2,7 +2,7 @@
 
 A process is not reached if its Python leaves PYTHONPATH out (-I, -E) or runs no sitecustomize (-S), if its environment
 has lost one of the recorder's two variables, or if the processes that it starts run elsewhere (in a container, on
-another host). A process whose command line names vLLM, and which has written nothing, is named as well.
+another host).
 Not seen: a process that lives for less than a second, and one whose parent ended before it was first seen.
 Linux: proc(5).
 """
@@ -18,15 +18,10 @@ from rlaudit.recording.proc import command_line, environment_of, parent_of, word
 _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
 # Options of Python's that take a value, in the same word or in the next.
 _WITH_VALUE = "WX"
-_VLLM_PROCESS = re.compile(r"VLLM::(EngineCore|Worker|APIServer)")
-# vLLM inspects a model's class in a separate process, which has nothing to record.
-_MODEL_REGISTRY = "vllm.model_executor.models.registry"
 _ELSEWHERE = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), "what runs in its containers is not recorded"),
     **dict.fromkeys(("kubectl", "ssh"), "what it starts on other hosts is not recorded"),
 }
-# Between fork and exec a process looks like its parent, for some milliseconds.
-_LOOKS_TO_BE_SURE = 2
 
 
 @dataclass(frozen=True)
@@ -44,11 +39,10 @@ class Onlooker:
 
     # The folder of the recorder.
     folder: Path
-    # Command lines of the command's living processes, as the kernel gives them, and how often each was seen so.
-    _lines: dict[int, tuple[bytes, int]] = field(default_factory=dict)
+    # Command lines of the command's living processes, as the kernel gives them.
+    _lines: dict[int, bytes] = field(default_factory=dict)
     _others: set[int] = field(default_factory=set)
     _unreached: dict[int, Unreached] = field(default_factory=dict)
-    _names_vllm: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     def look(self, root: int) -> None:
         """Look at the process `root` and all below it.
@@ -57,15 +51,15 @@ class Onlooker:
         """
         numbers = {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208 - names are enough
         self._others &= numbers
-        self._lines = {pid: seen for pid, seen in self._lines.items() if pid in numbers}
-        self._lines.setdefault(root, (b"", 0))
+        self._lines = {pid: line for pid, line in self._lines.items() if pid in numbers}
+        self._lines.setdefault(root, b"")
         parents = {pid: parent_of(pid) for pid in numbers - self._others - self._lines.keys()}
         for pid in parents:
             above: int | None = pid
             while above in parents:
                 above = parents[above]
             if above in self._lines:
-                self._lines[pid] = (b"", 0)
+                self._lines[pid] = b""
             else:
                 self._others.add(pid)
         for pid in list(self._lines):
@@ -76,14 +70,7 @@ class Onlooker:
 
         recorded: the process ids of those that are.
         """
-        written = {self._names_vllm[pid] for pid in recorded if pid in self._names_vllm}
-        # Workers that a process forks have its command line: one that has written stands for all.
-        silent = [
-            Unreached(pid, words, "it has written nothing")
-            for pid, words in self._names_vllm.items()
-            if pid not in self._unreached and words not in written
-        ]
-        return [process for process in (*self._unreached.values(), *silent) if process.pid not in recorded]
+        return [process for process in self._unreached.values() if process.pid not in recorded]
 
     def alive(self, pids: Collection[int]) -> list[int]:
         """Return those of the process ids that still belong to processes of the command."""
@@ -91,24 +78,19 @@ class Onlooker:
 
     def _look_at(self, pid: int) -> None:
         line = command_line(pid)
-        earlier_line, looks = self._lines[pid]
         # Nothing is left of a process that has ended and whose parent has not noticed.
-        if not line or (line == earlier_line and looks >= _LOOKS_TO_BE_SURE):
+        if not line or line == self._lines[pid]:
             return
-        looks = looks + 1 if line == earlier_line else 1
-        self._lines[pid] = (line, looks)
-        words = words_of(line)
-        if looks == 1:
-            environment = environment_of(pid)
-            if not command_line(pid):
-                return  # it has ended meanwhile, and with it its environment
-            why = why_unreached(words, environment, self.folder)
-            if why is not None:
-                self._unreached[pid] = Unreached(pid, words, why)
-            elif _is_python(words):
-                self._unreached.pop(pid, None)
-        if looks == _LOOKS_TO_BE_SURE and names_vllm(words):
-            self._names_vllm[pid] = words
+        self._lines[pid] = line
+        words, environment = words_of(line), environment_of(pid)
+        if not command_line(pid):
+            return  # it has ended meanwhile, and with it its environment
+        why = why_unreached(words, environment, self.folder)
+        if why is not None:
+            self._unreached[pid] = Unreached(pid, words, why)
+        elif _is_python(words):
+            # Between fork and exec it looked like its parent.
+            self._unreached.pop(pid, None)
 
 
 def why_unreached(words: Sequence[str], environment: Mapping[str, str] | None, folder: Path) -> str | None:
@@ -135,18 +117,6 @@ def _lacks(environment: Mapping[str, str], folder: Path) -> str | None:
     if str(folder) not in environment.get("PYTHONPATH", "").split(os.pathsep):
         return "its PYTHONPATH lacks the recorder's folder"
     return None if environment.get("RLAUDIT_RECORD") else "its environment lacks RLAUDIT_RECORD"
-
-
-def names_vllm(words: Sequence[str]) -> bool:
-    """Return whether a command line is one of vLLM's own processes."""
-    if words and _VLLM_PROCESS.match(words[0]):
-        return True
-    if not _is_python(words):
-        return False
-    _, program = _python_options(words)
-    name = program[0] if program else ""
-    is_module = name == "vllm" or name.startswith("vllm.")
-    return (is_module and name != _MODEL_REGISTRY) or _base(name) == "vllm"
 
 
 def _is_python(words: Sequence[str]) -> bool:

@@ -43,8 +43,6 @@ class ReadUpdate:
     changed: int
     # How many of these the engine's dtype rounds to the value it had.
     rounded_away: int
-    # All elements that were sent before as well.
-    compared: int
     # Root mean square, over tensors, of the distance between what was sent and what is held, relative to what was sent;
     # None if no tensor compares.
     apart: float | None
@@ -65,10 +63,10 @@ class WeightReadings:
     incomparable: set[str] = field(default_factory=set)
     # Tensors that updates brought and that were not noted: of very many experts.
     unread: int = 0
-    # How often each tensor stayed as it was although another value was sent, and how often it took a third value, as
-    # loaders that transform a tensor make it.
+    # How often each tensor stayed as it was although another value was sent.
     stayed: Counter[str] = field(default_factory=Counter)
-    otherwise: Counter[str] = field(default_factory=Counter)
+    # Those that took a third value, as loaders that transform a tensor make it.
+    otherwise: set[str] = field(default_factory=set)
     # Updates after which every tensor that had got another value had stayed.
     unmoved: int = 0
     # Readings after waking up in which weights were others than before, though no update had brought any.
@@ -77,16 +75,6 @@ class WeightReadings:
     untied: int = 0
     # The first changed tensor of each reading that changed without an announcement.
     unannounced: list[str] = field(default_factory=list)
-
-    @property
-    def changed(self) -> int:
-        """How many elements changed in all updates together."""
-        return sum(update.changed for update in self.updates)
-
-    @property
-    def rounded_away(self) -> int:
-        """How many of them the engine's dtype rounds to the value it had."""
-        return sum(update.rounded_away for update in self.updates)
 
     def faults(self) -> Iterator[str]:
         """Yield what no update explains, each as what follows "the engine's weights"."""
@@ -115,33 +103,19 @@ class WeightReadings:
         if not self.updates:
             yield f"weights were read {self.readings} times, none of them after an update whose tensors were seen"
             return
-        held = len(self.known - set(self.stayed) - set(self.otherwise))
+        held = len(self.known - set(self.stayed) - self.otherwise)
         parts = [
             f"weights were read back after {len(self.updates)} updates: {held} of {len(self.compared)} comparable "
             "tensors always held what was sent, rounded to their dtype"
         ]
-        if self.otherwise:
-            parts.append(f"{len(self.otherwise)} held neither that nor what they had held")
-        if unknown := self.compared - self.known - set(self.stayed) - set(self.otherwise):
-            parts.append(f"{len(unknown)} never held anything near it, which is no proof: a loader may transform them")
         if self.incomparable:
             parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
-        if same := sum(update.compared > 0 and not update.changed for update in self.updates):
-            parts.append(f"{same} sent what the update before them had sent")
         if self.unread:
             parts.append(f"{self.unread} of very many experts were not read")
-        if self.changed:
-            share = self.rounded_away / self.changed
-            parts.append(
-                f"{100 * share:.1f} % of {self.changed} changed elements were too small a change for the dtype"
-            )
-        if self.rounded_away:
-            shares = [
-                f"{100 * (update.rounded_away / update.changed):.1f} %" for update in self.updates if update.changed
-            ]
-            left_out = ["..."] if len(shares) > 2 * _SHOWN else []
-            shares = [*shares[:_SHOWN], *left_out, *shares[-_SHOWN:]] if left_out else shares
-            parts.append(f"by update {', '.join(shares)}")
+        changed = sum(update.changed for update in self.updates)
+        if changed:
+            share = f"{100 * (sum(update.rounded_away for update in self.updates) / changed):.1f} %"
+            parts.append(f"{share} of {changed} changed elements were too small a change for the dtype")
         yield "; ".join(parts)
 
 
@@ -216,7 +190,7 @@ class _Compared:
         readings, stayed, arrived = self.readings, [], False
         same = _shapes(sets, reading.sent).items() & _shapes(sets, reading.tensors).items()
         of_one_shape = {name for name, _ in same}
-        changed = rounded_away = elements = 0
+        changed = rounded_away = 0
         distances: list[float] = []
         for name, now in held.items():
             incomparable = _NAN * (len(now) // _FLOAT)
@@ -233,7 +207,6 @@ class _Compared:
                 before = self.past[name][2]
                 changes = _changes((sent[name], rounded[name]), self.past[name][:2])
                 changed, rounded_away = changed + changes[0], rounded_away + changes[1]
-                elements += len(now) // _FLOAT
             elif name in of_one_shape and len(model.get(name, b"")) == len(now):
                 before = model[name]
             if before is not None and rounded[name] != before:
@@ -241,11 +214,11 @@ class _Compared:
                 if now == before:
                     stayed.append(name)
             if rounded[name] != now and now != before:
-                readings.otherwise[name] += 1
+                readings.otherwise.add(name)
             self.past[name] = sent[name], rounded[name], now
         self.stayed.append((stayed, arrived))
         apart = math.sqrt(sum(distance * distance for distance in distances) / len(distances)) if distances else None
-        readings.updates.append(ReadUpdate(reading.at, changed, rounded_away, elements, apart))
+        readings.updates.append(ReadUpdate(reading.at, changed, rounded_away, apart))
 
     def close(self) -> None:
         """Count the tensors that stayed: only known ones, as loaders may transform the others; all if none is known."""

@@ -35,30 +35,24 @@ Begun = TypeVar("Begun", Call, Load)
 class Update:
     """One update. begin, end: monotonic clock; end is None for one that was not seen to end.
 
-    names: tensors that were loaded, without repeats. how: what brought them, in order.
+    tensors: how many were loaded, 0 if none were seen. how: what brought them, in order.
     pause: the mode that generation was paused with, "" if the call named none, None without a pause.
     clear_cache: the pause's argument; None if it had none. reset: whether the prefix cache was reset after the update
     began and before the next token; False also if the engine refused, None if it may have (`emptied`).
     order: the calls from the pause, or the first load, to the next token. in_flight: requests that the engine held.
-    tokens: sampled while it went on. error: of a load or a call that failed.
+    error: of a load or a call that failed.
     """
 
     begin: float
     end: float | None
-    names: tuple[str, ...]
+    tensors: int
     how: tuple[str, ...]
     pause: str | None
     clear_cache: bool | None
     reset: bool | None
     order: tuple[str, ...]
     in_flight: int | None
-    tokens: int
     error: str | None
-
-    @property
-    def tensors(self) -> int:
-        """How many tensors it brought; 0 if none were seen."""
-        return len(self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +286,7 @@ def _update(parts: Sequence[_Moved], timeline: _Timeline, after: float) -> Updat
     start = begin if pause is None else pause.begin
     around = [call for call in timeline.between(start, until) if call.name in AROUND or call.begin <= end]
     resets = [emptied(call) for call in around if call.name == CLEARING and call.begin >= begin]
-    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    names = {name for part in parts for name in part.names}
     order = [(call.begin, _shown(call)) for call in around]
     if names:
         first = min(part.begin for part in parts if part.names)
@@ -303,14 +297,13 @@ def _update(parts: Sequence[_Moved], timeline: _Timeline, after: float) -> Updat
     return Update(
         begin=begin,
         end=None if end == math.inf else end,
-        names=names,
+        tensors=len(names),
         how=tuple(dict.fromkeys(how for part in parts for how in part.how)),
         pause=None if pause is None else "" if mode is None else str(mode),
         clear_cache=clear if isinstance(clear, bool) else None,
         reset=True if True in resets else None if None in resets else False,
         order=tuple(dict.fromkeys(shown for _, shown in sorted(order, key=lambda entry: entry[0]))),
         in_flight=max(in_flight) if in_flight else None,
-        tokens=steps.tokens_between(begin, end),
         error=next((part.error for part in parts if part.error), None),
     )
 

@@ -111,7 +111,6 @@ def _comparison(table: Compared) -> ReportedTable:
             shown=[_fault(met) for met in table.faults.met.values()],
         ),
         notes=comparison.notes,
-        versions=evidence.versions or None,
         distance=None if evidence.distance is None else evidence.distance.reported,
         limits=comparison.limits,
     )

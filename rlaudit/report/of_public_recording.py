@@ -4,18 +4,16 @@ Private data cannot slip into the page: rules, sentences and settings are made f
 command lines, hosts, users and paths.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rlaudit.inspection.inspect import Request, inspect
-from rlaudit.recording.recording import Recording, open_recording
+from rlaudit.recording.recording import Recording
 from rlaudit.recording.redacted_copy import write_redacted_copy
 from rlaudit.recording.redaction import new_redaction
 from rlaudit.report.of_inspection import document_of
-from rlaudit.report.parts.public_recording import Protocol, PublicRecording
 from rlaudit.severity import Threshold
 from rlaudit.text.printable import with_texts
 
@@ -45,14 +43,6 @@ def public_report(originals: Sequence[Recording], request: Request, code: int, t
         # Suppressions are about files by their paths.
         inspection = inspect(Request(paths, request.context, request.about_suppressions))
         document = document_of(inspection, code, threshold)
-        protocols = [row for name in names for row in _protocols(open_recording(above / name), name if several else "")]
         shown: Report = with_texts(document, lambda text: text.replace(f"{above}/", ""))
-    shown["public_recording"] = PublicRecording(left_out=LEFT_OUT, protocols=protocols)
+    shown["left_out"] = LEFT_OUT
     return shown
-
-
-def _protocols(recording: Recording, name: str) -> Iterator[Protocol]:
-    for number, served in enumerate(recording.served, 1):
-        engine = ", ".join(filter(None, (name, f"engine {number}" if len(recording.served) > 1 else "")))
-        for calls, times in Counter(update.order for update in served.updates).most_common():
-            yield Protocol(engine=engine, times=times, calls=calls)

@@ -28,7 +28,6 @@ from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Source
 from rlaudit.report.parts.gates import HeldLog
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
-from rlaudit.report.parts.public_recording import PublicRecording
 from rlaudit.report.parts.releases import Releases
 from rlaudit.report.parts.run import Run
 from rlaudit.report.parts.weight_updates import WeightUpdates
@@ -68,7 +67,7 @@ class Report(TypedDict):
     configs: NotRequired[Sequence[Config]]
     inspection: NotRequired[Inspected]
     bump: NotRequired[Bump]
-    public_recording: NotRequired[PublicRecording]
+    left_out: NotRequired[str]
     curves: NotRequired[Curves]
     comparisons: NotRequired[Sequence[Compared]]
     sources: NotRequired[Sequence[Source]]

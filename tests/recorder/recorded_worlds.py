@@ -184,7 +184,7 @@ def training(
     lines[1]["hooked"] = [RESET, SCORES]
     place = next(number for number, line in enumerate(lines) if line["kind"] == "engine")
     lines[place].update(written=WRITTEN, effective=effective(worker, mode))
-    kind = {"kind": "worker", "at": lines[place]["at"], "class": worker, "rank": 0, "device": "cpu", "capability": None}
+    kind = {"kind": "worker", "at": lines[place]["at"], "class": worker, "device": "cpu", "capability": None}
     lines.insert(place + 1, kind)
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder

@@ -277,7 +277,7 @@ def test_a_prefix_that_was_seen_to_outlive_an_update_is_an_error_whatever_other_
     engine(process, effective())
     process.sampling()
     for cached, resets in ((0, in_time), (16 * (not in_time), True), (0, True)):
-        step = process.step(1, cached)
+        step = process.step(1)
         process.sequence(process.request(prompt), prompt, [7], [-1.0], [[step, 1, 1]], cached=cached)
         process.load()
         if resets:

@@ -14,7 +14,7 @@ from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.recording.folder import RECORDER, Settings, variables, write_folder
 
-OWN = ["carried", "completions", "door", "frameworks", "loading", "recorder", "secrets", "trainer"]
+OWN = ["carried", "completions", "door", "frameworks", "recorder", "secrets", "trainer"]
 OWN += ["v0", "watched", "weights"]
 OWN_MODULES = [f"rlaudit_{name}" for name in OWN]
 ENTRY_POINTS = """

@@ -217,14 +217,3 @@ def test_a_line_that_was_cut_off_costs_only_itself(tmp_path):
     missing = open_recording(folder).missing
     assert any("no JSON object is left out (and 2 more)" in one for one in missing)
     assert open_recording(folder).processes[0].totals.ended
-
-
-def test_what_older_releases_kept_of_a_death_is_left_alone(tmp_path):
-    process = WrittenProcess(tmp_path / "r")
-    process.engine()
-    process.put("child", pid=7, name="EngineCore", code=-11)
-    folder = process.write(ended=False)
-    next(folder.glob("*.jsonl")).with_suffix(".ring").write_bytes(b"no line of a recording\n")
-    recording = open_recording(folder)
-    assert len(recording.processes) == 1 and not recording.damaged
-    assert any("no orderly end" in sentence for sentence in recording.missing)

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 from array import array
 from collections.abc import Callable
 from itertools import combinations
@@ -20,7 +21,6 @@ from written_recording import WrittenProcess
 from rlaudit.cli.app import run as rlaudit
 from rlaudit.recording.public_words import public_words
 from rlaudit.recording.recorded_lines import FIELDS
-from rlaudit.recording.recording import is_recording
 from rlaudit.recording.redaction import _RULES, Redaction
 
 USER, HOST = "alicewonder", "gpu-17.acme-corp.example"
@@ -29,7 +29,7 @@ MODEL = f"/home/{USER}/models/acme-secret-7b"
 PLANTED = (
     *(USER, HOST, MODEL, "acme-secret-7b", "acme confidential", "AcmeRemote", "10.20.30.40", "7B41E9ACME"),
     *("acme_note", "STOPACME", "acmeword", "777123", "777124", "777125", "acme_run_9", "hf_AbCdEfGhIjKlMnOpQrSt0123"),
-    *("acme-data/prompts.jsonl", "acme_update_all", "acmecache", "acmelosses"),
+    *("acme-data/prompts.jsonl", "acme_update_all", "acmecache"),
 )
 PROGRAM = f"""
 import collections, json, os, sys
@@ -89,7 +89,7 @@ def copy_of(recording: Path, into: Path) -> Path:
 def recordings(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A redacted copy, what the training printed, and the recording that the copy was made of."""
     folder = tmp_path_factory.mktemp("training")
-    here, program = place(folder, trainer_functions=("acmelosses:logprobs",)), folder / "program.py"
+    here, program = place(folder), folder / "program.py"
     program.write_text(PROGRAM)
     ended = run(*ARGV, recorded=here, engine=request.param, program=program, **VARIABLES)
     assert (ended.code, ended.stderr) == (0, "")
@@ -134,6 +134,8 @@ def private(ended: Ended) -> set[bytes]:
 
 
 def met(wanted: set[bytes], data: bytes) -> list[bytes]:
+    # The decimals of some clock hold any six digits once in a hundred runs: they are no token id.
+    data = re.sub(rb"(?<=\d)\.\d{3,}", b"", data)
     return [one for one in wanted if one in data]
 
 
@@ -320,20 +322,10 @@ def test_redaction_while_recording_stops_before_anything_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_an_engine_that_an_older_release_records_redacted_is_not_recorded_otherwise(tmp_path: Path) -> None:
-    here = place(tmp_path)
-    settings = here.folder / "settings.json"
-    settings.write_text(json.dumps({**json.loads(settings.read_text()), "redact": True}))
-    ended = run(1, 2, recorded=here)
-    assert ended.by_the_program == run(1, 2).by_the_program
-    assert "this process is not recorded" in ended.stderr
-    assert not here.out.exists() or not is_recording(here.out)
-
-
 def test_every_kind_and_field_that_is_read_has_a_rule_or_is_known_to_be_left_out() -> None:
     assert set(_RULES) == set(FIELDS)
     left_out = {(kind, name) for kind, fields in FIELDS.items() for name in fields if name not in _RULES[kind]}
-    assert left_out == {("process", "argv"), ("process", "executable"), ("process", "key")}
+    assert left_out == {("process", "argv"), ("process", "key")}
 
 
 @pytest.mark.parametrize("kind", sorted(FIELDS))
@@ -341,10 +333,10 @@ def test_a_field_that_may_hold_anything_holds_nothing_private_afterwards(kind: s
     public = public_words()
     rules = Redaction(bytes(32), public["words"], public["names"])
     secret = "alice wonder"
-    free = {"process": "host name environment versions boot", "engine": "class written effective error",
+    free = {"process": "host environment versions boot", "engine": "class written effective error",
             "event": "what arguments result error", "sampling": "parameters", "request": "request parent lora prompt",
-            "sequence": "request prompt finish stop", "failed": "hook error", "load": "error",
-            "trainer": "function model", "hooks": "hooked", "model": "class", "worker": "class"}  # fmt: skip
+            "sequence": "request prompt finish", "failed": "hook error", "load": "error",
+            "trainer": "model", "hooks": "hooked", "model": "class", "worker": "class"}  # fmt: skip
     held: Any = {"environment": {secret: secret, "VLLM_USE_V1": secret}, "versions": {secret: "1", "vllm": secret},
                  "written": {secret: secret, "model": secret}, "effective": {"model_config": {secret: secret}},
                  "arguments": {secret: secret, "method": secret, "args": [[7, 8, secret]]},

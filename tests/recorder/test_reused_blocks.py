@@ -18,7 +18,7 @@ class Engine(WrittenProcess):
 
     def sample(self, prompt, cached, others=0, **more):
         """One token of a prompt of which so many tokens were cached, and tokens of requests that are not kept."""
-        step = self.step(1 + others, cached=cached)
+        step = self.step(1 + others)
         self.sequence(self.request(prompt, **more), prompt, [7], [-1.0], [[step, 1, 1]], cached=cached)
 
     def reused(self):

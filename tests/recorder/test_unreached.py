@@ -10,7 +10,7 @@ import pytest
 from recorded_commands import environment, record_words
 
 from rlaudit.engines.cells.guardian import descendants
-from rlaudit.recording.unreached import Onlooker, names_vllm, why_unreached
+from rlaudit.recording.unreached import Onlooker, why_unreached
 
 FOLDER = Path("/out/recorder")
 REACHED = {"PYTHONPATH": f"{FOLDER}:/other", "RLAUDIT_RECORD": "/out"}
@@ -67,24 +67,6 @@ def test_a_command_line_that_leaves_the_recorder_out_says_why(line, why):
 def test_a_python_whose_environment_was_changed_says_what_it_lacks(environment, why):
     assert why_unreached(["python", "train.py"], environment, FOLDER) == why
     assert why_unreached(["bash", "train.sh"], environment, FOLDER) is None
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("python /opt/env/bin/vllm serve model", True),
-        ("python -m vllm.entrypoints.openai.api_server --model m", True),
-        ("VLLM::EngineCore_DP0", True),
-        ("VLLM::Worker_TP1", True),
-        ("VLLM::DPCoordinator", False),
-        ("python -m vllm.model_executor.models.registry", False),
-        ("/opt/vllm/bin/python train.py --backend vllm", False),
-        ("python -m trl.scripts.vllm_serve", False),
-        ("vim vllm", False),
-    ],
-)
-def test_processes_of_vllm_are_known_by_their_command_lines(line, expected):
-    assert names_vllm(line.split(" ")) is expected
 
 
 class Below:
@@ -160,25 +142,6 @@ def test_other_processes_of_the_machine_are_left_alone(tmp_path):
             assert onlooker.unreached([]) == []
             other.communicate(b"\n")
         command.communicate()
-
-
-def test_a_server_of_vllm_that_has_written_nothing_is_named_once_it_is_sure(below, tmp_path):
-    script = tmp_path / "vllm"
-    script.write_text(WAITS)
-    pid = below.start(str(script), "serve")
-    assert below.named() == []
-    below.onlooker.look(os.getpid())
-    assert below.named() == [(pid, "it has written nothing")]
-    assert below.named(pid) == []
-
-
-def test_workers_with_the_command_line_of_one_that_has_written_are_not_named(below, tmp_path):
-    script = tmp_path / "vllm"
-    script.write_text(WAITS)
-    pids = [below.start(str(script), "serve") for _ in range(2)]
-    below.onlooker.look(os.getpid())
-    assert len(below.named()) == 2
-    assert below.named(pids[0]) == []
 
 
 def test_record_names_a_python_that_leaves_the_variables_out(tmp_path):

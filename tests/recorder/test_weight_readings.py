@@ -68,20 +68,15 @@ def test_updates_that_arrive_are_no_fault(engine: Engine) -> None:
         engine.update()
     found = engine.readings(is_tied=True)
     assert list(found.faults()) == []
-    assert (len(found.updates), found.compared, found.changed, found.rounded_away) == (
-        3,
-        set(NAMES),
-        2 * 3 * ELEMENTS,
-        0,
-    )
+    assert found.compared == set(NAMES)
+    assert [(one.changed, one.rounded_away) for one in found.updates] == [(0, 0), *[(3 * ELEMENTS, 0)] * 2]
 
 
 def test_the_same_weights_sent_twice_are_no_fault(engine: Engine) -> None:
     engine.update()
     engine.update(changes=False)
     found = engine.readings()
-    assert list(found.faults()) == [] and found.changed == 0
-    assert "1 sent what the update before them had sent" in next(found.sentences())
+    assert list(found.faults()) == [] and [one.changed for one in found.updates] == [0, 0]
 
 
 def test_an_update_that_moves_nothing_is_one(engine: Engine) -> None:
@@ -140,7 +135,8 @@ def test_changes_that_the_engines_dtype_rounds_away_are_counted_and_no_fault(eng
     engine.read(tiny, rounded=dict(engine.held))
     found = engine.readings()
     assert list(found.faults()) == []
-    assert (found.changed, found.rounded_away) == (3 * ELEMENTS, 3 * ELEMENTS)
+    assert [(one.changed, one.rounded_away) for one in found.updates] == [(0, 0), (3 * ELEMENTS, 3 * ELEMENTS)]
+    assert "100.0 % of 24 changed elements were too small a change" in next(found.sentences())
 
 
 def test_a_tensor_that_takes_a_third_value_is_counted_and_no_fault(engine: Engine) -> None:
@@ -150,7 +146,7 @@ def test_a_tensor_that_takes_a_third_value_is_counted_and_no_fault(engine: Engin
     engine.held = dict.fromkeys(NAMES, 1.0 + engine.step) | {"norm.weight": -5.0}
     engine.read(dict.fromkeys(NAMES, 1.0 + engine.step))
     found = engine.readings()
-    assert list(found.faults()) == [] and set(found.otherwise) == {"norm.weight"}
+    assert list(found.faults()) == [] and found.otherwise == {"norm.weight"}
 
 
 def test_tensors_without_a_counterpart_are_counted(engine: Engine) -> None:
@@ -199,7 +195,6 @@ def test_one_that_was_never_held_as_it_was_sent_shows_nothing(engine: Engine) ->
         engine.read(dict.fromkeys(NAMES, 3.0 + number), held=engine.held)
     found = engine.readings()
     assert list(found.faults()) == [] and found.known == {"embed_tokens.weight", "lm_head.weight"}
-    assert "1 never held anything near it" in next(found.sentences())
 
 
 def test_what_is_not_written_is_as_what_stands_before_it(engine: Engine) -> None:

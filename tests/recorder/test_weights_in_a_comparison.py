@@ -37,8 +37,8 @@ class ReadWorld(World):
         for line in lines:
             if line["kind"] == "trainer" and line["model"]["number"] == 1:
                 line["model"]["casts"] = self.casts
-        model = {"kind": "model", "at": lines[1]["at"], "class": "Llama", "tensors": 2, "dtypes": {self.dtype: 2}}
-        lines.insert(2, {**model, "parameters": 64})
+        model = {"kind": "model", "at": lines[1]["at"], "class": "Llama", "dtypes": {self.dtype: 2}}
+        lines.insert(2, model)
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
         return folder
 
@@ -51,8 +51,7 @@ class ReadWorld(World):
         if version:
             process.put("weights", load=process.loads, tensors=0, values=coded([held] * ALL, "<f4"), sent=0, **weights)
         else:
-            shapes = {"dtypes": [self.dtype] * 2, "shapes": [[4, 4]] * 2}
-            process.put("tensors", tensors=0, names=list(NAMES), **shapes)
+            process.put("tensors", tensors=0, names=list(NAMES), shapes=[[4, 4]] * 2)
             process.put("weights", load=None, tensors=0, values=coded([held] * ALL, "<f4"), sent=None)
         return super()._step(process, rng, version)
 
@@ -70,13 +69,9 @@ def path_of(folder: Path, capsys: pytest.CaptureFixture[str], *command: str) -> 
 
 
 def test_updates_that_are_rounded_away_are_named_where_the_mismatch_follows_them(tmp_path, capsys) -> None:
-    path, report = path_of(ReadWorld(**WORLD, arrives=0.0).write(tmp_path / "r"), capsys)
+    path, _ = path_of(ReadWorld(**WORLD, arrives=0.0).write(tmp_path / "r"), capsys)
     # The engine still has the weights of the reference, which its tokens show as well.
     assert (path["verdict"], path["causes"]) == ("mismatch", ["wrong-weights", "updates-rounded-away"])
-    versions = report["comparisons"][0]["versions"]
-    assert [one["version"] for one in versions] == [1, 2, 3, 4, 5]
-    assert [one["rounded_away"] for one in versions] == [0, *[ALL] * 4]
-    assert all(one["tokens"] > 100 for one in versions) and versions[-1]["k2"] > 4 * versions[0]["k2"]
 
 
 @pytest.mark.parametrize(
@@ -85,10 +80,9 @@ def test_updates_that_are_rounded_away_are_named_where_the_mismatch_follows_them
     ids=["autocast", "unknown", "wide engine", "as far from the start"],
 )
 def test_they_are_a_fact_alone_where_the_trainer_or_the_growth_is_not_known(tmp_path, capsys, other) -> None:
-    path, report = path_of(ReadWorld(**WORLD, arrives=0.0, **other).write(tmp_path / "r"), capsys)
+    path, _ = path_of(ReadWorld(**WORLD, arrives=0.0, **other).write(tmp_path / "r"), capsys)
     assert path["verdict"] == "mismatch" and "updates-rounded-away" not in path["causes"]
     assert any("not named: updates-rounded-away" in line for line in path["evidence"])
-    assert report["comparisons"][0]["versions"]
 
 
 def test_a_mismatch_that_does_not_grow_is_not_theirs(tmp_path, capsys) -> None:
@@ -115,14 +109,5 @@ def test_tokens_that_do_not_show_it_match_nothing(tmp_path, capsys) -> None:
 
 
 def test_weights_that_are_as_sent_change_no_judgement(tmp_path, capsys) -> None:
-    path, report = path_of(ReadWorld(**WORLD).write(tmp_path / "r"), capsys)
+    path, _ = path_of(ReadWorld(**WORLD).write(tmp_path / "r"), capsys)
     assert (path["verdict"], path["causes"]) == ("match", [])
-    assert [one["rounded_away"] for one in report["comparisons"][0]["versions"]] == [0] * 5
-
-
-@pytest.mark.parametrize("form", ["text", "markdown", "html"])
-def test_versions_are_shown_with_their_share(tmp_path, capsys, form) -> None:
-    folder = ReadWorld(**WORLD, arrives=0.0).write(tmp_path / "r")
-    for command in ("compare", "diagnose", "inspect"):
-        run([command, str(folder), "--output", form])
-        assert "100.0 %" in capsys.readouterr().out

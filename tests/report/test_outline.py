@@ -53,7 +53,6 @@ def test_a_file_is_named_after_each_kind_of_report() -> None:
         "diagnose",
         "gates",
         "inspect",
-        "public_recording",
         "releases",
         "weight_updates",
     }

@@ -40,7 +40,7 @@ READ = {
         "mm_features": SpecifierSet(">=0.10.2"),
     },
     "vllm.v1.engine:EngineCoreOutput": {
-        "request_id new_token_ids new_logprobs finish_reason stop_reason": EVERY,
+        "request_id new_token_ids new_logprobs finish_reason": EVERY,
         "num_cached_tokens": SpecifierSet(">=0.9,<0.20"),
         "prefill_stats": SpecifierSet(">=0.20"),
     },
@@ -56,9 +56,7 @@ READ = {
     "vllm.v1.worker.gpu_worker:Worker": {"device rank load_model get_model model_runner execute_model": EVERY},
     "vllm.engine.llm_engine:LLMEngine": {"get_num_unfinished_requests": V0},
     "vllm.sequence:SequenceGroup": {"sampling_params seqs request_id lora_request is_finished multi_modal_data": V0},
-    "vllm.sequence:Sequence": {
-        "prompt_token_ids get_output_len get_output_token_ids output_logprobs data status stop_reason": V0
-    },
+    "vllm.sequence:Sequence": {"prompt_token_ids get_output_len get_output_token_ids output_logprobs data status": V0},
     "vllm.sequence:SequenceData": {"get_num_cached_tokens": V0},
     # It moved within V0's last releases; no class is imported, so that its place is all the same to the recorder.
     "vllm.sequence:Logprob": {"logprob": SpecifierSet("<0.10.2")},

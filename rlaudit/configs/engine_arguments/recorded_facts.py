@@ -143,7 +143,7 @@ def _of_start(recorded: RecordedEngine) -> Iterator[str]:
     started = f"process {process.pid} built the engine with {recorded.engine.class_name}{replicas}"
     yield f"{started}; workers: {worker_list}" if worker_list else f"{started}; no worker was recorded"
     models = dict.fromkeys(
-        (model.class_name, model.tensors, tuple(model.dtypes))
+        (model.class_name, sum(model.dtypes.values()), tuple(model.dtypes))
         for member in recorded.all_processes
         for model in member.models
     )

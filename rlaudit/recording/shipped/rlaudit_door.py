@@ -3,7 +3,6 @@
 Most Pythons of a training never do, and each of them starts as fast as without. Standard library and Python 3.9.
 """
 
-import os
 import sys
 
 
@@ -20,9 +19,9 @@ class UntilImported:
         self.modules = ()
         before = sys.meta_path[0]
         try:
-            import rlaudit_loading
+            import rlaudit_recorder
 
-            rlaudit_loading.load(os.path.dirname(os.path.abspath(__file__)))
+            rlaudit_recorder.register()
             first = sys.meta_path[0]
             return None if first is before else first.find_spec(name, path, target)
         except Exception as error:

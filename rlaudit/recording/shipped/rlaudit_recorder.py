@@ -7,34 +7,34 @@ is written, so a recording can be read at any moment, also after SIGKILL: what w
 An object a line. `kind` says what it is; `at` is this host's monotonic clock in seconds, which all its processes share.
 Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs (nats) float32, clocks float64.
 
-    process    first line of a file: schema, host, boot, pid, parent, name, wall (the epoch's seconds at `at`), argv,
-               executable, python, versions {package: release}, environment {variable: value}, settings,
-               key (names the key of a redacted copy, which no recorder writes)
+    process    first line of a file: schema, host, boot, pid, parent, wall (the epoch's seconds at `at`), argv, python,
+               versions {package: release}, environment {variable: value}, key (names the key of a redacted copy, which
+               no recorder writes)
     hooks      hooked [target]: what this process records from here on; a part of PARTS without any is not recorded.
                A module alone: a framework of trainers that it has imported
     engine     number, class, written {argument: value} (what differs from that class's defaults), effective
                {section: {field: value}} (the resolved VllmConfig), error
-    worker     class, rank, device, capability, instance (`instance_id` of its VllmConfig): a process that holds weights
-    model      class, tensors, dtypes {dtype: tensors}, parameters: what `load_model` left in a worker
+    worker     class, device, capability, instance (`instance_id` of its VllmConfig): a process that holds weights
+    model      class, dtypes {dtype: tensors}: what `load_model` left in a worker
     sampling   sampling (number), parameters: one of the distinct SamplingParams
     prompt     prompt (name: a hash of the ids), ids
     request    request, prompt, sampling, parent, index, salted, lora, parts ("text" or what else the prompt holds)
                engine (which of those that this process built; null: unknown; so in sequences and events)
-    sequence   request, prompt, index, ids, logprobs (null: not asked for), steps [[first, count, tokens a step]],
+    sequence   request, prompt, ids, logprobs (null: not asked for), steps [[first, count, tokens a step]],
                cached (prompt tokens from the prefix cache, null: not said by this release), finish (by the engine core:
-               "length" for a stop string in the last token), stop, visible (how many tokens the caller saw), resumed
-    steps      first (number), stamps (of the engine core), tokens, cached: every step, kept sequences and others;
+               "length" for a stop string in the last token), visible (how many tokens the caller saw), resumed
+    steps      first (number), stamps (of the engine core), tokens: every step, kept sequences and others;
                engines (of each step, 0: unknown; null if this process built one at most)
-    event      call, what (the hooked method), side ("begin" or "end"); begin: arguments, in_flight; end: result, error
+    event      call, what (the hooked method), side ("begin" or "end"); begin: arguments, in_flight; end: result
+               (true, false; null for any other), error
     repeats    call, count, end: calls like the one before, with nothing in between; one that fails has its own line
-    tensors    tensors (number), names, dtypes, shapes: one set that `load_weights` was given
-    load       load (number), inside (the call), side; begin: names (the first), in_flight; end: tensors, calls, begin,
-               end, error
+    tensors    tensors (number), names, shapes: one set that `load_weights` was given
+    load       load (number), inside (the call), side; begin: names (the first), in_flight; end: tensors, end, error
     weights    load (the last one before), tensors, values: a few elements of each tensor that a model holds, before a
                step; sent (a number of tensors; null: none since the last record), values_sent, values_rounded (in the
                dtype of what is held), values_held: of the tensors that updates brought, each null if it is as the
                one before it. NaN: not comparable
-    trainer    call, function, gradients, backward, asked_for ("old" or "reference", by a method of the framework's),
+    trainer    call, gradients, backward, asked_for ("old" or "reference", by a method of the framework's),
                model {number, class, dtype, trainable, adapters, casts (whether it computes in another dtype than its
                parameters have; null: unknown)}, rows, begins, lengths (of stretches of the function's rows), ids,
                logprobs: what the trainer's own function made of recorded completions, and around them
@@ -83,7 +83,7 @@ import time
 import traceback
 from array import array
 from importlib import metadata
-from multiprocessing import current_process, util
+from multiprocessing import util
 
 SCHEMA = "rlaudit-recording/1"
 
@@ -157,14 +157,14 @@ class _Process:
         self.torn = self.full = self.closed = False
         self.few = True
         self.dropped = set()
-        # Requests that are not finished: kept ones and those without a token (of V0, all), by engine and id; those
-        # whose logprobs only the recorder asked for.
-        self.kept, self.unseen, self.hidden = {}, {}, set()
+        # Requests that are not finished: kept ones, by engine and id, and all of V0; those whose logprobs only the
+        # recorder asked for.
+        self.kept, self.unfinished, self.hidden = {}, set(), set()
         self.held_tokens = self.groups = 0
         # Numbers of engines by the instance_id of their configuration, and by the id of their OutputProcessor.
         self.instances, self.engines = {}, {}
         self.sampling, self.prompts, self.last_prompt = {}, set(), (None, None)
-        # (stamp, tokens, cached, engine) of steps that are not written yet.
+        # (stamp, tokens, engine) of steps that are not written yet.
         self.steps, self.first_step = [], 0
         self.numbers = {"engine": 0, "call": 0, "load": 0, "trainer": 0}
         self.thread = threading.local()
@@ -175,7 +175,7 @@ class _Process:
         self.trainer_models = {}
         # How far the files of other processes are read, and the ends of their prompts.
         self.read_of_others, self.prompts_of_others = {}, {}
-        counts = dict.fromkeys("requests sequences tokens cached aborted kept_sequences kept_tokens".split(), 0)
+        counts = dict.fromkeys("requests sequences tokens aborted".split(), 0)
         self.totals = {**counts, "by_sampling": {}, "ended": False}
         self.totals_written, self.totals_at = None, 0.0
 
@@ -202,7 +202,7 @@ def this_process():
 def register():
     """Hook what is imported already, and the rest when it is imported; nothing without RLAUDIT_RECORD.
 
-    vLLM calls this in each of its processes, as a plug-in; `rlaudit_loading` when what is watched is imported.
+    vLLM calls this in each of its processes, as a plug-in; `rlaudit_door` when what is watched is imported.
     For a process that has lost the variable, the configuration that vLLM gave it says the same.
     """
     global _secrets, _weights, _completions  # noqa: PLW0603 - the module's own state
@@ -226,8 +226,6 @@ def register():
         if carried:
             _settings.update(carried["settings"])
             os.environ["RLAUDIT_RECORD"] = carried["folder"]
-        if _settings.get("redact"):  # of an engine that an older release records
-            raise ValueError("its settings ask for --redact, which is gone")
         _secrets = rlaudit_secrets
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
         _weights, _completions = rlaudit_weights, rlaudit_completions
@@ -405,10 +403,10 @@ def _begin_file(process):
         _give_up(process, error)
     _secrets.learn(dict(os.environ))
     _secrets.learn_text(" ".join(sys.argv))
-    where = {"host": host, "boot": _boot(), "pid": os.getpid(), "parent": os.getppid(), "name": current_process().name}
-    program = {"argv": list(sys.argv), "executable": sys.executable, "python": sys.version.split()[0]}
+    where = {"host": host, "boot": _boot(), "pid": os.getpid(), "parent": os.getppid()}
+    program = {"argv": list(sys.argv), "python": sys.version.split()[0]}
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
-    about = {**where, **program, "versions": _versions(), "environment": variables, "settings": _settings}
+    about = {**where, **program, "versions": _versions(), "environment": variables}
     put("process", schema=SCHEMA, wall=time.time(), **about)
     put("hooks", hooked=_hooked)
     atexit.register(_end, process)
@@ -449,10 +447,7 @@ def _line(record):
 def _encoded(value):
     if not isinstance(value, Numbers):
         return str(value)
-    numbers = array(value.code, value.values)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return base64.b64encode(numbers).decode()
+    return base64.b64encode(array(value.code, value.values)).decode()
 
 
 _JSON = json.JSONEncoder(default=_encoded, separators=(",", ":"))
@@ -725,7 +720,6 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     process.totals["requests"] += 1
     by_sampling = process.totals["by_sampling"]
     by_sampling[str(sampling)] = by_sampling.get(str(sampling), 0) + 1
-    process.unseen.setdefault(engine, set()).add(request)
     name = _prompt_if_kept(process, prompt)
     if name is None:
         return None
@@ -733,12 +727,11 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     named = {"request": _secrets.mask(request), "parent": _secrets.mask(parent), "lora": _secrets.mask(lora)}
     if named["parent"] != parent:  # vLLM makes the names of samples of it
         named["request"] = request.replace(parent, named["parent"])
-    record = {"request": named["request"], "prompt": name, "index": index, "engine": process.engines.get(engine)}
+    record = {"request": named["request"], "prompt": name, "engine": process.engines.get(engine)}
     wants_logprobs = getattr(parameters, "logprobs", None) is not None
     sequence = _Sequence(record, wants_logprobs, tuple(prompt[-_completions.BEHIND :]))
     process.kept.setdefault(engine, {})[request] = sequence
-    seed = getattr(parameters, "seed", None)
-    put("request", **{**named, **record}, sampling=sampling, seed=seed, **fields)
+    put("request", **{**named, **record}, sampling=sampling, index=index, **fields)
     return sequence
 
 
@@ -783,7 +776,7 @@ def _outputs_begin(call):
     # First, and not to fail: vLLM refuses logprobs that it did not ask for.
     taken = _take_hidden(process.hidden, engine, outputs) if process.hidden else {}
     # Most of what the recorder costs is from here on: it runs once a sequence and step.
-    kept, unseen = process.kept.get(engine, {}), process.unseen.get(engine, ())
+    kept = process.kept.get(engine, {})
     names, alive = [output.request_id for output in outputs], processor.request_states
     if not all(map(alive.__contains__, names)):  # vLLM drops what was sampled of an aborted one, too
         outputs = [output for output in outputs if output.request_id in alive]
@@ -791,14 +784,7 @@ def _outputs_begin(call):
     each = [output.new_token_ids for output in outputs]
     counts = list(map(len, each))
     ended = [(output.request_id, output) for output in outputs if output.finish_reason is not None]
-    tokens, kept_tokens, cached = sum(counts), 0, 0
-    for request, output in zip(names, outputs) if unseen else ():
-        if request in unseen:
-            unseen.discard(request)
-            first = _cached(output)
-            cached += first or 0
-            if request in kept:
-                kept[request].cached = first
+    tokens, kept_tokens = sum(counts), 0
     for request, output, ids, count in zip(names, outputs, each, counts) if kept else ():
         if (sequence := kept.get(request)) is None:
             continue
@@ -806,6 +792,8 @@ def _outputs_begin(call):
         if run[1] == step and run[2] == count:
             run[1] = step + 1
         else:
+            if sequence.cached is None and not sequence.ids:
+                sequence.cached = _cached(output)
             sequence.add(step, count)
         kept_tokens += count
         rows = taken.get(request, output.new_logprobs) if sequence.wants_logprobs else None
@@ -820,9 +808,8 @@ def _outputs_begin(call):
     process.held_tokens += kept_tokens
     if tokens:
         close_runs(process)
-        process.steps.append((stamp, tokens, cached, process.engines.get(engine) or 0))
+        process.steps.append((stamp, tokens, process.engines.get(engine) or 0))
         process.totals["tokens"] += tokens
-        process.totals["cached"] += cached
     call.noted["ended"] = ended
 
 
@@ -841,9 +828,9 @@ def _outputs_end(call, error):
     process.totals["sequences"] += len(call.noted["ended"]) + len(stopped)
     for request, output in call.noted["ended"]:
         if request not in alive:
-            finish(process, engine, request, str(output.finish_reason), output.stop_reason)
+            finish(process, engine, request, str(output.finish_reason))
     for request in stopped:  # a stop string is found by the front end: the engine core's output does not know of it
-        finish(process, engine, request, "stop", "a stop string")
+        finish(process, engine, request, "stop")
     if process.held_tokens > MOST_HELD_TOKENS:
         process.kept.clear()
         process.held_tokens = 0
@@ -879,11 +866,10 @@ def _aborts_end(call, error):
     gone = call.noted["before"].difference(call.args[0].request_states)
     process.totals["aborted"] += len(gone)
     for request in gone:
-        process.unseen.get(engine, set()).discard(request)
         finish(process, engine, request, "abort")
 
 
-def finish(process, engine, request, reason, stop=None):
+def finish(process, engine, request, reason):
     """Write a kept sequence. reason: None for one that was in flight when the process ended."""
     sequence = process.kept.get(engine, {}).pop(request, None)
     process.hidden.discard((engine, request))
@@ -901,12 +887,8 @@ def finish(process, engine, request, reason, stop=None):
     # Not those behind a stop string, though the engine had sampled them.
     visible = getattr(getattr(sequence.held, "detokenizer", None), "output_token_ids", sequence.ids)
     seen = {"cached": sequence.cached, "visible": len(visible)}
-    stop = stop if stop is None or isinstance(stop, int) else str(stop)[:100]
-    ended = {"finish": reason, "stop": stop, "resumed": sequence.resumed}
     steps = [[first, after - first, each] for first, after, each in sequence.runs if each]
-    put("sequence", **sequence.record, **tokens, **seen, **ended, steps=steps)
-    process.totals["kept_sequences"] += 1
-    process.totals["kept_tokens"] += len(sequence.ids)
+    put("sequence", **sequence.record, **tokens, **seen, finish=reason, resumed=sequence.resumed, steps=steps)
     _completions.remember(process, sequence.prompt, sequence.ids)
 
 
@@ -914,10 +896,9 @@ def put_steps(process):
     if process.steps:
         steps, process.steps = process.steps, []
         first, process.first_step = process.first_step, process.first_step + len(steps)
-        stamps, *counts = zip(*steps)
-        tokens, cached, engines = map(Numbers, counts)
-        several = engines if process.numbers["engine"] > 1 else None
-        put("steps", first=first, stamps=Numbers(stamps, "d"), tokens=tokens, cached=cached, engines=several)
+        stamps, tokens, engines = zip(*steps)
+        several = Numbers(engines) if process.numbers["engine"] > 1 else None
+        put("steps", first=first, stamps=Numbers(stamps, "d"), tokens=Numbers(tokens), engines=several)
 
 
 # Calls that change weights, caches or the schedule -------------------------------------------------------------------
@@ -961,7 +942,7 @@ def call_ends(call, error):
 
 
 def _put_end(call, error):
-    result = None if hasattr(call.result, "add_done_callback") else _plain(call.result)
+    result = call.result if isinstance(call.result, bool) else None
     put("event", call=call.noted["call"], what=call.what, side="end", result=result, error=error_text(error))
 
 

@@ -65,7 +65,7 @@ def _hook(module, target):
         finally:
             thread.scoring = inside
         if not inside:
-            recorder.quietly(target, _scored, target, ids, args, kwargs, result)
+            recorder.quietly(target, _scored, ids, args, kwargs, result)
         return result
 
     recorded._rlaudit = True
@@ -88,7 +88,7 @@ def _is_compiling():
     return hasattr(compiler, "is_compiling") and compiler.is_compiling()
 
 
-def _scored(target, ids, args, kwargs, result):
+def _scored(ids, args, kwargs, result):
     """Write the stretches of a trainer's logprobs in which recorded completions may lie."""
     process, torch = recorder.this_process(), sys.modules["torch"]
     if not (process.beginnings or _is_apart(process)):
@@ -128,7 +128,6 @@ def _scored(target, ids, args, kwargs, result):
     recorder.put(
         "trainer",
         call=process.number("trainer"),
-        function=target,
         gradients=bool(result.requires_grad),
         backward=torch._C._current_graph_task_id() != -1,
         asked_for=_asked_for(sys._getframe(3)),

@@ -40,28 +40,27 @@ def _note_group(group):
     if noted is None:
         # How many tokens are noted, and what is kept of the request.
         noted = group._rlaudit = [0, None]
-        noted[1] = _requested(group, sequence)
+        noted[1] = _requested(process, group, sequence)
     length = sequence.get_output_len()
     tokens = length - noted[0]
     if tokens > 0:
-        cached = 0 if noted[0] else sequence.data.get_num_cached_tokens() or 0
         noted[0] = length
-        step = _step(process, tokens, cached)
+        step = _step(process, tokens)
         if noted[1] is not None:
             noted[1].add(step, tokens)
     if group.is_finished():
         request = group.request_id
-        unfinished = process.unseen.get("v0", ())
-        if request in unfinished:
-            unfinished.discard(request)
+        if request in process.unfinished:
+            process.unfinished.discard(request)
             process.totals["sequences"] += 1
             reasons = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length", "FINISHED_ABORTED": "abort"}
             status = sequence.status.name
-            recorder.finish(process, "v0", request, reasons.get(status, status), sequence.stop_reason)
+            recorder.finish(process, "v0", request, reasons.get(status, status))
 
 
-def _requested(group, sequence):
+def _requested(process, group, sequence):
     request = group.request_id
+    process.unfinished.add(request)
     parent, mark, index = request.rpartition("_parallel_sample_")
     sample = {"index": int(index) if mark else 0, "parent": parent if mark else None}
     parts = "images or sound" if getattr(group, "multi_modal_data", None) else "text"
@@ -74,20 +73,17 @@ def _requested(group, sequence):
     return kept
 
 
-def _step(process, tokens, cached):
+def _step(process, tokens):
     """Count tokens and return their step. V0 stamps none: what comes within a millisecond is of one step."""
     now, steps, totals = time.monotonic(), process.steps, process.totals
     totals["tokens"] += tokens
-    totals["cached"] += cached
     if steps and now - steps[-1][0] < 1e-3:
-        last = steps[-1]
-        last[1] += tokens
-        last[2] += cached
+        steps[-1][1] += tokens
     else:
         recorder.close_runs(process)
         if len(steps) >= 1000:
             recorder.put_steps(process)
-        process.steps.append([now, tokens, cached, 0])
+        process.steps.append([now, tokens, 0])
     return process.first_step + len(process.steps) - 1
 
 
@@ -102,7 +98,7 @@ def _take_tokens(sequence):
 def _aborts_end(call, error):
     request = call.argument(1, "request_id")
     names = {request} if isinstance(request, str) else set(request)
-    unfinished = call.process.unseen.get("v0", set())
+    unfinished = call.process.unfinished
     for request in list(unfinished):
         if request in names or request.rpartition("_parallel_sample_")[0] in names:
             call.process.totals["aborted"] += 1

@@ -19,6 +19,7 @@ import time
 import weakref
 import zlib
 from array import array
+from collections import Counter
 
 import rlaudit_recorder as recorder
 
@@ -83,9 +84,9 @@ def _device_ends(call, error):
     if getattr(device, "type", None) == "cuda":
         cuda = sys.modules["torch"].cuda
         device, capability = cuda.get_device_name(device), list(cuda.get_device_capability(device))
-    kind = {"class": recorder.name_of(type(worker)), "rank": getattr(worker, "rank", None)}
     instance = getattr(getattr(worker, "vllm_config", None), "instance_id", None)
-    recorder.put("worker", **kind, device=str(device), capability=capability, instance=instance)
+    kind = {"class": recorder.name_of(type(worker)), "instance": instance}
+    recorder.put("worker", **kind, device=str(device), capability=capability)
     recorder.wrap(type(worker), "load_model", "worker.load_model", None, _model_ends)
     handlers = dict.fromkeys(recorder.WORKER_METHODS, (recorder.call_begins, recorder.call_ends))
     handlers["sleep"] = (_sleep_begins, recorder.call_ends)
@@ -101,12 +102,8 @@ def _model_ends(call, error):
         return
     worker = call.args[0]
     model = _model_of(worker)
-    dtypes, parameters = {}, 0
-    for tensor in model.parameters():
-        dtypes[str(tensor.dtype)] = dtypes.get(str(tensor.dtype), 0) + 1
-        parameters += tensor.numel()
-    kind = {"class": recorder.name_of(type(model)), "tensors": sum(dtypes.values())}
-    recorder.put("model", **kind, dtypes=dtypes, parameters=parameters)
+    dtypes = Counter(str(tensor.dtype) for tensor in model.parameters())
+    recorder.put("model", **{"class": recorder.name_of(type(model))}, dtypes=dtypes)
     # From here on a call of load_weights is an update. Frameworks make it past every RPC (TRL, verl, ms-swift).
     parallel = getattr(getattr(worker, "vllm_config", None), "parallel_config", None)
     ranks = getattr(parallel, "tensor_parallel_size", 1)
@@ -157,7 +154,7 @@ def _load_ends(call, error):
         served.due, served.asleep = True, served.asleep and error is not None
         if run is not None:
             error = run["error"] or recorder.error_text(error)
-            run.update(calls=run["calls"] + 1, end=time.monotonic(), error=error)
+            run.update(end=time.monotonic(), error=error)
 
 
 def _noted(process, served, weights, inside):
@@ -173,11 +170,10 @@ def _note_tensor(process, name, tensor, inside):
         process.load_run = None
     if process.load_run is None:
         number, now, totals = process.number("load"), time.monotonic(), process.totals
-        begun = {"load": number, "inside": inside, "begin": now, "end": now, "calls": 0, "error": None}
-        process.load_run = {**begun, "tensors": {}}
+        process.load_run = {"load": number, "inside": inside, "end": now, "error": None, "tensors": {}}
         in_flight = totals["requests"] - totals["sequences"] - totals["aborted"] if totals["requests"] else None
         recorder.put("load", load=number, side="begin", inside=inside, names=[name], in_flight=in_flight)
-    process.load_run["tensors"][name] = (str(getattr(tensor, "dtype", None)), tuple(getattr(tensor, "shape", ())))
+    process.load_run["tensors"][name] = tuple(getattr(tensor, "shape", ()))
 
 
 def put_load(process, run):
@@ -186,13 +182,12 @@ def put_load(process, run):
 
 
 def _set_of(process, tensors):
-    """Return the number of a set of tensors, (dtype, shape) by name; a set is written once."""
+    """Return the number of a set of tensors, shapes by name; a set is written once."""
     key = hashlib.blake2b(repr(tensors).encode(), digest_size=16).digest()
     number = process.tensor_sets.get(key)
     if number is None:
         number = process.tensor_sets[key] = len(process.tensor_sets)
-        dtypes, shapes = zip(*tensors.values())
-        recorder.put("tensors", tensors=number, names=list(tensors), dtypes=dtypes, shapes=shapes)
+        recorder.put("tensors", tensors=number, names=list(tensors), shapes=list(tensors.values()))
     return number
 
 
@@ -224,7 +219,7 @@ def _note_sent(served, name, tensor):
     if served.one_expert_in > 1 and ".experts." in name and zlib.crc32(name.encode()) % served.one_expert_in:
         return
     share, starts = _share(served, name, shape) or (shape, (0,) * len(shape))
-    served.sent[name] = (str(tensor.dtype), shape, _elements(tensor, share, starts))
+    served.sent[name] = (shape, _elements(tensor, share, starts))
 
 
 def _step_begins(call):
@@ -249,25 +244,24 @@ def _read_weights(process, served):
     shapes = {name: tuple(tensor.shape) for name, tensor in held.items()}
     if shapes != served.shapes:
         served.holds(shapes)
-    tensors = {name: (str(tensor.dtype), served.shapes[name]) for name, tensor in held.items()}
     sent, served.sent = served.sent, {}
-    counterparts = [_counterpart(served, held, name, shape) for name, (_, shape, _) in sent.items()]
+    counterparts = [_counterpart(served, held, name, shape) for name, (shape, _) in sent.items()]
     elements = [_elements(tensor, served.shapes[name]) for name, tensor in held.items()]
-    elements += [values for _, _, values in sent.values()] + [values for values, _ in counterparts]
+    elements += [values for _, values in sent.values()] + [values for values, _ in counterparts]
     rows, ends = _on_the_host(elements), (len(held), len(held) + len(sent))
     values, values_sent, values_held = rows[: ends[0]], rows[ends[0] : ends[1]], rows[ends[1] :]
     fields = {"load": process.numbers["load"] or None, "sent": None}
     if sent:
         rounded = _rounded(values_sent, [dtype for _, dtype in counterparts])
         packed = [_packed(rows) for rows in (values_sent, rounded, values_held)]
-        fields["sent"] = _set_of(process, {name: (dtype, shape) for name, (dtype, shape, _) in sent.items()})
+        fields["sent"] = _set_of(process, {name: shape for name, (shape, _) in sent.items()})
         fields["values_sent"] = packed[0]
         fields["values_rounded"] = None if _same(packed[1], packed[0]) else packed[1]
         fields["values_held"] = None if _same(packed[2], packed[1]) else packed[2]
     values = _packed(values)
     if sent or served.values is None or not _same(values, served.values):
         served.values = values
-        recorder.put("weights", tensors=_set_of(process, tensors), values=values, **fields)
+        recorder.put("weights", tensors=_set_of(process, shapes), values=values, **fields)
 
 
 def fingerprints(model, tensors):
@@ -279,8 +273,8 @@ def fingerprints(model, tensors):
     for name, tensor in tensors:
         _note_sent(served, name, tensor)
     held = dict(served.named())
-    counterparts = [_counterpart(served, held, name, shape) for name, (_, shape, _) in served.sent.items()]
-    rows = _on_the_host([row for _, _, row in served.sent.values()] + [row for row, _ in counterparts])
+    counterparts = [_counterpart(served, held, name, shape) for name, (shape, _) in served.sent.items()]
+    rows = _on_the_host([row for _, row in served.sent.values()] + [row for row, _ in counterparts])
     rounded = _rounded(rows[: len(counterparts)], [dtype for _, dtype in counterparts])
     return dict(zip(served.sent, zip(rounded, rows[len(counterparts) :])))
 

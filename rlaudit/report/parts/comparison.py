@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.diagnosis.distance import ReportedDistance
-from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics as Sampling
 from rlaudit.meaning.limits import Limits
@@ -121,6 +120,5 @@ class Compared:
     data: DataShare | None = None
     faults: Faults
     notes: Sequence[str]
-    versions: Sequence[VersionGap] | None = None
     distance: ReportedDistance | None = None
     limits: Limits | None = None

@@ -20,7 +20,7 @@ job
 
 samples.jsonl           one line per completion: token ids, their logprobs, top logprobs, cached tokens, finish reason
 result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), prompt_probe
-                        (prompt_probe.py), recorded_logprobs and own_logprobs (recorded_tokens.py), generated_tokens,
+                        (prompt_probe.py), recorded_logprobs (recorded_tokens.py), generated_tokens,
                         generate_seconds (without what looks at the engine), fp32_head
 
 Every vLLM from 0.8.5 on, V0 and V1: releases are distinguished by feature, never by parsing a version.
@@ -105,9 +105,9 @@ def run(job, channel):
     channel.write_lines("samples.jsonl", rows)
     loaded = loaded_engine.loaded(llm.collective_rpc, unseen)
     recorded = job.get("recorded_tokens")
-    recorded_tokens = channel.neighbour("recorded_tokens")
-    recorded_logprobs = recorded and recorded_tokens.logprobs_of(recorded, job, llm, SamplingParams)
-    own_logprobs = recorded and recorded_tokens.of_sampled(rows, len(recorded), job, llm, SamplingParams)
+    recorded_logprobs = recorded and channel.neighbour("recorded_tokens").logprobs_of(
+        recorded, job, llm, SamplingParams
+    )
     batch_probe = channel.neighbour("batch_probe").probe(resolved["device"], job, llm, SamplingParams, row)
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
     prompt_probe = channel.neighbour("prompt_probe").probe(rows, job, llm, SamplingParams)
@@ -117,7 +117,6 @@ def run(job, channel):
         "batch_probe": batch_probe,
         "prompt_probe": prompt_probe,
         "recorded_logprobs": recorded_logprobs,
-        "own_logprobs": own_logprobs,
         "generated_tokens": sum(len(row["token_ids"]) for row in rows),
         "generate_seconds": generate_seconds,
         "fp32_head": {"by": head, "calls": calls} if head else None,

@@ -25,26 +25,3 @@ def logprobs_of(tokens, job, llm, sampling_params_class):
     )
     entries = (output.outputs[0].logprobs[0].get(token["token"]) for token, output in zip(tokens, outputs))
     return [None if entry is None else entry.logprob for entry in entries]
-
-
-def of_sampled(rows, most, job, llm, sampling_params_class):
-    """Compare the logprobs of a prefill with those of decoding, for tokens that this engine sampled.
-
-    most: how many tokens, spread over the rows. Return [{"prompt", "sample", "decoded", "prefilled"}].
-    """
-    # Else the prefill would read blocks that decoding filled.
-    llm.reset_prefix_cache()
-    places = [(row, place) for row in rows for place in range(len(row["token_ids"]))]
-    chosen = places[:: max(1, -(-len(places) // max(1, most)))]
-    tokens = [
-        {
-            "prompt_token_ids": [*job["prompt_token_ids"][row["prompt"]], *row["token_ids"][:place]],
-            "token": row["token_ids"][place],
-        }
-        for row, place in chosen
-    ]
-    prefilled = logprobs_of(tokens, job, llm, sampling_params_class)
-    return [
-        {"prompt": row["prompt"], "sample": row["sample"], "decoded": row["logprobs"][place], "prefilled": logprob}
-        for (row, place), logprob in zip(chosen, prefilled)
-    ]

@@ -169,13 +169,9 @@ def _replays(report: "Report") -> list[Block]:
         against = {
             f"{short_name(name)} against the reference": measurements for name, measurements in replay.arms.items()
         }
-        prefill = {
-            f"{name}: its decode against its prefill": measurements
-            for name, measurements in (replay.prefill_against_decode or {}).items()
-        }
         rows = [
             [name, *(interval(measurements.get(metric)) for metric in HEADLINE), str(measurements["k3"].tokens)]
-            for name, measurements in {**recorded, **against, **prefill}.items()
+            for name, measurements in {**recorded, **against}.items()
         ]
         title = f"Recorded tokens, replayed in {block.name} (95 % intervals over prompts)"
         shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))

@@ -1,10 +1,8 @@
 """The report of a comparison: verdicts, then each table of tokens with its figures and faults."""
 
-from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.meaning.candidates import Semantics, biases_as_text
 from rlaudit.report.figures import TITLES, interval, number
 from rlaudit.report.parts.comparison import Compared, Fault
@@ -23,10 +21,6 @@ NEUTRAL = {
 }  # fmt: skip
 UNRELIABLE = Lines(["? marks an interval from too few prompts"], mark="")
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
-SHOWN_VERSIONS = 12  # the report's JSON has all
-VERSIONS = (
-    "version", "tokens", "mean |d| (nats)", "k2 (nats^2)", "changes rounded away", "held from sent (relative)",
-)  # fmt: skip
 SETTINGS = ("setting", "rollouts were sampled at", "the trainer assumes")
 
 
@@ -71,30 +65,8 @@ def _blocks(table: Compared) -> list[Block]:
         Table(METRICS[:2], headline, headed=False),
         *([] if all(measured[name].reliable for name in HEADLINE if name in measured) else [UNRELIABLE]),
         Folded(f"Metrics ({len(rows)})", Table(METRICS, rows)),
-        *versions_of(table),
     ]
     return [*blocks, Lines(_faults(table), "Faults", mark="")] if table.faults.count else blocks
-
-
-def versions_of(table: Compared) -> list[Table]:
-    """Return a table of the versions of a recorded engine's weights, or none."""
-    rows = [
-        [
-            str(version.version),
-            str(version.tokens),
-            *(number(getattr(version, name)) for name in ("mean_abs_log_ratio", "k2")),
-            f"{100 * (version.rounded_away / version.changed):.1f} % of {version.changed}" if version.changed else "-",
-            number(version.apart),
-        ]
-        for version in _spread(table.versions or ())
-    ]
-    return [Table(VERSIONS, rows, "Versions of the weights")] if rows else []
-
-
-def _spread(versions: Sequence[VersionGap]) -> Sequence[VersionGap]:
-    """Return at most twice SHOWN_VERSIONS of them, with the first and the last."""
-    step = max(1, len(versions) // SHOWN_VERSIONS)
-    return [version for index, version in enumerate(versions) if index % step == 0 or index + 1 == len(versions)]
 
 
 def _about(table: Compared) -> list[str]:

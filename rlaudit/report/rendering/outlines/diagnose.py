@@ -1,7 +1,6 @@
 """The report of a diagnosis: verdicts, what differs between two recorded trainings, and the reports that it read."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.recorded_differences import Difference, Kind
@@ -10,7 +9,6 @@ from rlaudit.layers import Layer
 from rlaudit.report.figures import interval
 from rlaudit.report.rendering.moved import moved
 from rlaudit.report.rendering.outline import Block, Lines, Outline, Section, Table, listed, not_seen, verdicts
-from rlaudit.report.rendering.outlines.compare import versions_of
 from rlaudit.report.shown_value import shown
 
 if TYPE_CHECKING:
@@ -53,13 +51,9 @@ def _title(report: "Report", reports: int) -> str:
 
 def _trainings(report: "Report", trainings: Trainings) -> list[Section]:
     recordings = trainings.recordings
-    versions = [
-        replace(block, title=table.name) for table in report.get("comparisons", ()) for block in versions_of(table)
-    ]
     seen: list[Block] = [Lines(recording.seen, recording.path) for recording in recordings if recording.seen]
     return [
         Section("alone", "Each recording by itself", [_alone(report, trainings)]),
-        Section("versions", "Weights by version", versions, gathers=True),
         Section("differences", "What differs", _differences(trainings) if len(recordings) == 2 else [], gathers=True),
         Section("recorded", "Recorded", seen, gathers=True),
     ]

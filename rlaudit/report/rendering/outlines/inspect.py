@@ -77,6 +77,7 @@ def outline(report: "Report") -> Outline:
             listed("not-seen", NOT_SEEN, not_seen_elsewhere(report), indent=1),
             Section("summary", "Summary", [Prose(summary(report))] if inspected else [], gathers=True),
         ],
+        lead=report.get("left_out", ""),
         facts=[counted(number, severity) for severity, number in inspected.counted.items()] if inspected else (),
         headed=False,
         indents=Indents(title=1, line=2),

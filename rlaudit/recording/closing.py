@@ -72,7 +72,7 @@ def _counts(recording: Recording) -> str:
 def _missing(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     if recording.absent:
-        yield f"not recorded, as no method that is known for it was loaded: {', '.join(recording.absent)}"
+        yield f"not recorded, as no method that rlaudit knows for it was loaded: {', '.join(recording.absent)}"
     for what, why in dict.fromkeys(dropped for process in processes for dropped in process.dropped):
         yield f"not recorded from some moment on: {what} ({why})"
     yield from unread_trainers(recording)

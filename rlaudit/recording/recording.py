@@ -90,7 +90,7 @@ def _opened(path: Path, files: Sequence[Path], versions: Sequence[tuple[int, int
     hooked = {target for process in processes for target in process.hooked}
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for process in processes for sentence in process.missing)]
-    missing += [f"not recorded here: {part} (no method that is known for it was loaded)" for part in absent]
+    missing += [f"no {part} recorded: no method that rlaudit knows for that was loaded" for part in absent]
     clocks = len({process.clock for process in processes})
     if clocks > 1:
         missing.append(

@@ -136,7 +136,7 @@ def test_changes_that_the_engines_dtype_rounds_away_are_counted_and_no_fault(eng
     found = engine.readings()
     assert list(found.faults()) == []
     assert [(one.changed, one.rounded_away) for one in found.updates] == [(0, 0), (3 * ELEMENTS, 3 * ELEMENTS)]
-    assert "100.0 % of 24 changed elements were too small a change" in next(found.sentences())
+    assert "of 24 changed elements 100.0 % changed by too little" in next(found.sentences())
 
 
 def test_a_tensor_that_takes_a_third_value_is_counted_and_no_fault(engine: Engine) -> None:

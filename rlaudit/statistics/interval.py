@@ -11,7 +11,7 @@ tests/simulated_pairs.py):
     mean |log ratio|, TV, entropy studentised      .94-.95      .94-.96
     median |log ratio|            percentile       .96          .95
     p99 |log ratio|               BCa              .88          .92
-    F(1.1), clip fractions        studentised      .95-.96      .94-.96
+    shares, clip fractions        studentised      .95-.96      .94-.96
     F(2), 1.6 events in 1000      studentised      .89          .92
 
 The same with the plain percentile interval: k3 .79 and .88. With tokens taken as independent: k3 .45 and

@@ -26,7 +26,6 @@ BY_HAND = {
     "ppo_clip_fraction": 1 / 5,  # 0.7; ln 0.8 = -0.223 keeps -0.2
     "probs_diff_mean": 0.03156471208185542,
     "sequence_k2": ((0.1 / 3) ** 2 + 0.325**2) / 4,
-    "tail_fraction_1_1": 3 / 5,  # ln 1.1 = 0.0953
     "tail_fraction_2": 1 / 5,  # ln 2 = 0.693
     "token_mult_prob_error": 1.2783194960164637,
     "total_variation": 0.13489634479674287,

@@ -28,7 +28,7 @@ def interval_of(sums_PJ: np.ndarray, method: IntervalMethod = IntervalMethod.STU
         ("k3", 0.0029, 0.83),
         ("mean_abs_log_ratio", 0.0318, 0.88),
         ("median_abs_log_ratio", 0.0117, 0.89),
-        ("tail_fraction_1_1", 0.072, 0.88),
+        ("ppo_clip_fraction", 0.0228, 0.88),
     ],
 )
 def test_intervals_over_prompts_cover_the_truth_about_as_often_as_they_say(

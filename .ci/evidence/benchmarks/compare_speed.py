@@ -106,7 +106,6 @@ def plain(path: Path) -> dict[str, list[float]]:
         "token_mult_prob_error": lambda: np.exp(size),
         "probs_diff_mean": lambda: np.abs(np.exp(trainer) - np.exp(rollout)),
         "ppo_clip_fraction": lambda: (ratio < 0.8) | (ratio > 1.2),
-        "tail_fraction_1_1": lambda: size > np.log(1.1),
         "tail_fraction_2": lambda: size > np.log(2.0),
         "entropy": lambda: entropy,
     }
@@ -138,7 +137,6 @@ def polars(path: Path) -> dict[str, list[float]]:
         "token_mult_prob_error": size.exp(),
         "probs_diff_mean": (trainer - rollout).abs(),
         "ppo_clip_fraction": (ratio < 0.8) | (ratio > 1.2),
-        "tail_fraction_1_1": size > np.log(1.1),
         "tail_fraction_2": size > np.log(2.0),
         "entropy": pl.col("trainer_entropy").cast(pl.Float64),
     }

@@ -182,3 +182,25 @@ def test_a_strange_checkpoint_decides_nothing_and_breaks_nothing(value: object, 
     strange = {**dict.fromkeys(keys, value), "text_config": value, "vision_config": value}
     for name, (example, _) in MET.items():
         _said(name, {**example, "checkpoint": strange}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("release", "sampling", "declared", "speaks"),
+    [
+        ("0.10.1.1", {}, True, False),
+        ("0.10.2", {}, True, True),
+        ("0.27.1", {}, True, True),
+        ("0.27.1", {"repetition_penalty": 1.1}, True, False),
+        ("0.27.1", {}, False, False),
+    ],
+)
+def test_processors_that_a_plug_in_brings_are_found_where_the_project_declares_them(
+    release: str, sampling: dict[str, float], declared: bool, speaks: bool, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    entry = '[project.entry-points."vllm.logits_processors"]\nno_repeat = "mine:NoRepeat"\n'
+    Path("pyproject.toml").write_text(entry if declared else "")
+    example = {"to": release, "sampling": sampling, "engine": {"async_scheduling": True}}
+    example["environment"] = {"VLLM_USE_V2_MODEL_RUNNER": "0"}
+    assert bool(findings(known_rules()["processors-blind-when-async"], example)) is speaks

@@ -84,7 +84,7 @@ class FrameworkCode:
     def _not_named(self, key: str) -> str:
         assert self.checkout is not None
         names = {part.strip().rpartition(".")[2].lstrip("@") for part in key.split("|")}
-        if any(self.checkout.says(rf"\b{re.escape(name).replace('-', '_')}\b") for name in names):
+        if any(self.checkout.says(rf"\b{re.escape(name.replace('-', '_'))}\b") for name in names):
             return ""
         return f"the copy in {self.where} nowhere names {' or '.join(sorted(names))}; {_RECORD}"
 

@@ -149,6 +149,14 @@ def test_another_way_of_loading_weights_has_another_defect(path: str, name: str)
     assert not any(name in one.message for one in findings(UNDECIDED, example))
 
 
+@pytest.mark.parametrize("path", ["loaded", "processed", "reloaded"])
+def test_experts_on_a_blackwell_are_not_loaded_over_blocks_unless_vllm_reloads_them(path: str) -> None:
+    example = {"to": "0.20.0", **QWEN_MOE, "machine": {"gpu": "sm100", "name": "B200", "memory_gib": 179.0}}
+    example = laid_over(example, {"trainer": {"update_path": path}})
+    names = {name for name in MET for finding in findings(known_rules()[name], example) if "xperts" in finding.message}
+    assert names == (set() if path == "reloaded" else {"experts-in-another-layout"})
+
+
 def test_a_window_that_the_release_of_today_is_in_as_well_is_not_entered() -> None:
     example = {**MET["routed-experts-all-zero"][0], "from": "0.24.0", "model": "an/unpublished-model"}
     assert findings(UNDECIDED, example) == []

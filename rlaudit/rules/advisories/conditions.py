@@ -269,6 +269,9 @@ NAMED: Mapping[str, Condition] = {
     ),
     "processed": Condition("new weights are processed again after loading", _written_by(UpdatePath.PROCESSED)),
     "reloaded": Condition("weights come by vLLM's layerwise reload", _written_by(UpdatePath.RELOADED)),
+    "in-place": Condition(
+        "new weights are loaded into what was processed before", _written_by(UpdatePath.LOADED, UpdatePath.PROCESSED)
+    ),
     "derived-again": Condition(
         "weights are derived again after every update", _written_by(UpdatePath.RELOADED, UpdatePath.PROCESSED)
     ),

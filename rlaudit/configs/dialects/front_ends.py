@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Entry = Mapping[str, Any]
 # What a user adds to the command.
 _ADDED = re.compile(r"\$\{?[@*]")
+_NUMBER = re.compile(r"-?[\d.]+")
 _OWN_CONFIG = "the framework's own default config (--framework-source DIR names its folder)"
 _FILES = (".yaml", ".yml", ".json")
 
@@ -105,7 +106,7 @@ def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
             if name is None:
                 continue
             options = flags(command.words, at + 1)
-            arguments = by_name(options, negations=True)
+            arguments = by_name((_with_interval(flag) for flag in options), negations=True)
             named = arguments.pop("config", None)
             beside = source.named_file(named)
             behind = mapping_of(beside) if beside is not None else None
@@ -125,6 +126,17 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
     if not isinstance(word, str) or not fnmatchcase(word, last if blank or "*" in last else f"*{last}"):
         return False
     return not blank or (isinstance(before, str) and PurePath(before).name == first)
+
+
+def _with_interval(flag: "Flag") -> "Flag":
+    """Return an option with all of its words as one text if they are numbers: `--threshold 0.5 5.0`."""
+    if flag.value is None or not flag.more:
+        return flag
+    words = (flag.value, *flag.more)
+    if not all(_NUMBER.fullmatch(word.text) for word in words):
+        return flag
+    text = " ".join(word.text for word in words)
+    return replace(flag, value=replace(flag.value, value=text, text=text))
 
 
 def _holding_options(options: "Iterable[Flag]") -> Iterator[str]:

@@ -71,7 +71,11 @@ class FrameworkCode:
         if self.checkout is None or clause.get("at") == {}:
             return ""
         if is_written and not (at and _OF_CODE & clause.keys()):
-            return self._not_named(clause["key"])
+            return (
+                ""
+                if self.names(clause["key"])
+                else f"the copy in {self.where} nowhere names {clause['key']}; {_RECORD}"
+            )
         reasons = [self.is_gone(at)] if at else []
         if "nowhere" in clause:
             is_there = self.checkout.says(rf"\b(?:{clause['nowhere']})\b")
@@ -81,12 +85,10 @@ class FrameworkCode:
         # One is enough.
         return reasons[0] if reasons and all(reasons) else ""
 
-    def _not_named(self, key: str) -> str:
-        assert self.checkout is not None
-        names = {part.strip().rpartition(".")[2].lstrip("@") for part in key.split("|")}
-        if any(self.checkout.says(rf"\b{re.escape(name.replace('-', '_'))}\b") for name in names):
-            return ""
-        return f"the copy in {self.where} nowhere names {' or '.join(sorted(names))}; {_RECORD}"
+    def names(self, key: str) -> bool:
+        """Return whether the copy has the name of a key, or of one of `a | b`; True without a copy."""
+        names = [part.strip().rpartition(".")[2].lstrip("@").replace("-", "_") for part in key.split("|")]
+        return self.checkout is None or any(self.checkout.says(rf"\b{re.escape(name)}\b") for name in names)
 
     def is_gone(self, at: At) -> str:
         """Return why a fact does not hold in this copy; empty if it does, or without a copy."""

@@ -4,17 +4,23 @@ The file of a run has the sections inference, orchestrator and trainer; the file
 one of them at its root.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 
 from rlaudit.configs.dialects.reading import Reading
 from rlaudit.configs.dialects.spec import Spec
 from rlaudit.configs.dialects.tree import Tree
 from rlaudit.configs.engine_names import canonical
-from rlaudit.configs.merging import nested
+from rlaudit.configs.merging import merged, nested
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, entries
 
-_SECTIONS = ("inference", "orchestrator", "trainer")
+# Section -> the words for it in names of files, the longer first.
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "inference": ("inference", "infer"),
+    "orchestrator": ("orchestrator", "orch"),
+    "trainer": ("trainer", "train"),
+}
 _INFERENCE_ONLY = {
     "vllm_extra", "enable_fp32_lm_head", "enable_fp32_router_logits", "use_deep_gemm", "kv_cache_offload",
     "weight_broadcast", "api_server_count",
@@ -26,7 +32,8 @@ def trees(source: Source, _spec: Spec) -> Iterator[Tree]:
     root = _toml(source)
     written = _sections(root) if root is not None else None
     if written is not None:
-        yield Tree(_arranged(written), _arranged(written))
+        whole, parts = _with_files_beside(source, written)
+        yield Tree(_arranged(whole), _arranged(written), parts=parts)
 
 
 def _toml(source: Source | None) -> Node | None:
@@ -34,6 +41,23 @@ def _toml(source: Source | None) -> Node | None:
         return source.toml if source is not None and not source.outside else None
     except (ValueError, RecursionError):  # kept in source.refusals
         return None
+
+
+def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str, ...]]:
+    """Return a file of one section with those of the others beside it (infer.toml, orch.toml, train.toml), and their
+    paths.
+    """
+    section, *more = dict(sections.items())
+    stem, parts = PurePath(source.path).stem, list[str]()
+    word = next((word for word in _SECTIONS.get(section, ()) if word in stem), "")
+    names = [(other, name) for other in _SECTIONS if other != section for name in _SECTIONS[other]]
+    for other, name in names if word and not more else ():
+        beside = source.neighbour(f"{stem.replace(word, name)}.toml")
+        root = _toml(beside)
+        if beside is not None and root is not None and not any(root.get(named) for named in _SECTIONS):
+            sections = merged(nested((other,), root), sections)
+            parts.append(beside.path)
+    return sections, tuple(parts)
 
 
 def _sections(root: Node) -> Node | None:

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from rlaudit.layers import Layer
 from rlaudit.rules.audit.audit import Audit
-from rlaudit.rules.audit.finding import Finding
+from rlaudit.rules.audit.finding import Action, ActionKind, Finding
 from rlaudit.rules.audit.rule import Rule
 from rlaudit.settings.rollout_config import LostUpdate
 from rlaudit.severity import Severity
@@ -57,7 +57,8 @@ def check(audit: Audit) -> Iterator[Finding]:
             continue
         severity = Severity.ERROR if line.passed_over_at and not is_open else Severity.WARNING
         unless = f" Only {_LAUNCHER}, and the executor is open, keeps it in the program's own process." * is_open
-        yield RULE.finding(audit, severity, line.what, _message(audit, line) + unless, place=line.place)
+        action = Action(ActionKind.CHANGE, f"the weight update in line {line.place.line}")
+        yield RULE.finding(audit, severity, line.what, _message(audit, line) + unless, place=line.place, action=action)
 
 
 def _message(audit: Audit, line: LostUpdate) -> str:

@@ -149,6 +149,14 @@ def test_another_way_of_loading_weights_has_another_defect(path: str, name: str)
     assert not any(name in one.message for one in findings(UNDECIDED, example))
 
 
+@pytest.mark.parametrize("path", ["loaded", "processed", "reloaded"])
+def test_experts_on_a_blackwell_are_not_loaded_over_blocks_unless_vllm_reloads_them(path: str) -> None:
+    example = {"to": "0.20.0", **QWEN_MOE, "machine": {"gpu": "sm100", "name": "B200", "memory_gib": 179.0}}
+    example = laid_over(example, {"trainer": {"update_path": path}})
+    names = {name for name in MET for finding in findings(known_rules()[name], example) if "xperts" in finding.message}
+    assert names == (set() if path == "reloaded" else {"experts-in-another-layout"})
+
+
 def test_a_window_that_the_release_of_today_is_in_as_well_is_not_entered() -> None:
     example = {**MET["routed-experts-all-zero"][0], "from": "0.24.0", "model": "an/unpublished-model"}
     assert findings(UNDECIDED, example) == []
@@ -182,3 +190,25 @@ def test_a_strange_checkpoint_decides_nothing_and_breaks_nothing(value: object, 
     strange = {**dict.fromkeys(keys, value), "text_config": value, "vision_config": value}
     for name, (example, _) in MET.items():
         _said(name, {**example, "checkpoint": strange}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("release", "sampling", "declared", "speaks"),
+    [
+        ("0.10.1.1", {}, True, False),
+        ("0.10.2", {}, True, True),
+        ("0.27.1", {}, True, True),
+        ("0.27.1", {"repetition_penalty": 1.1}, True, False),
+        ("0.27.1", {}, False, False),
+    ],
+)
+def test_processors_that_a_plug_in_brings_are_found_where_the_project_declares_them(
+    release: str, sampling: dict[str, float], declared: bool, speaks: bool, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    entry = '[project.entry-points."vllm.logits_processors"]\nno_repeat = "mine:NoRepeat"\n'
+    Path("pyproject.toml").write_text(entry if declared else "")
+    example = {"to": release, "sampling": sampling, "engine": {"async_scheduling": True}}
+    example["environment"] = {"VLLM_USE_V2_MODEL_RUNNER": "0"}
+    assert bool(findings(known_rules()["processors-blind-when-async"], example)) is speaks

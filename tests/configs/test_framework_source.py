@@ -82,7 +82,9 @@ def verl(root: Path) -> Path:
         root,
         {
             "verl/version/version": "0.8.0",
-            "verl/workers/rollout/vllm_rollout/vllm_async_server.py": "{'max_num_seqs': config.max_num_seqs}",
+            "verl/workers/rollout/vllm_rollout/vllm_async_server.py": "{'max_num_seqs': config.max_num_seqs}\n"
+            "SamplingParams(temperature=config.temperature, top_p=config.top_p)\n",
+            "verl/workers/actor/dp_actor.py": "with torch.autocast(device, dtype=torch.bfloat16): ...\n",
             "verl/trainer/main_ppo.py": MAIN,
             "verl/trainer/config/ppo_trainer.yaml": PPO,
             "verl/trainer/config/backend/fsdp.yaml": "{}\n",

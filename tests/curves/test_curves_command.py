@@ -57,16 +57,26 @@ def test_a_curve_that_is_nan_to_its_end_has_separated(logs: dict[str, str], tmp_
     assert entropy["outcome"] == "not separated"  # one step
 
 
-@pytest.mark.parametrize("key", ["rollout_corr/rollout_is_seq_fraction_high", "rollout_corr/rollout_is_mean"])
-def test_a_curve_that_is_dead_in_some_releases_is_said(key: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "window", "advisory"),
+    [
+        ("rollout_corr/rollout_is_seq_fraction_high", "verl 0.6.0 to 0.8.0", "verl-sequence-fraction-is-zero"),
+        ("rollout_corr/rollout_is_mean", "", ""),
+        ("pg_loss:sum", "skyrl 0.1.0 to 0.2.0", "skyrl-tinker-logs-no-difference"),
+        ("train/pg_loss:sum", "skyrl 0.1.0 to 0.2.0", "skyrl-tinker-logs-no-difference"),
+        ("train/pg_loss", "", ""),
+    ],
+)
+def test_a_curve_that_is_dead_in_some_releases_is_said(key: str, window: str, advisory: str, tmp_path: Path) -> None:
     rows = [{"step": step, "data": {"critic/rewards/mean": 0.1 * (step % 3), key: 0.0}} for step in range(20)]
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     logs = [str(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
     for arguments in (logs, [logs[0], "--gate", "reward>0"]):
         _, document = report(arguments, tmp_path)
-        said = [line for line in document["not_seen"] if "verl-sequence-fraction-is-zero" in line]
-        assert bool(said) is key.endswith("fraction_high")
+        said = [line for line in document["not_seen"] if "rlaudit explain" in line]
+        assert len(said) == bool(window)
+        assert all(window in line and advisory in line for line in said)
 
 
 def test_seeds_alone_exit_with_0(logs: dict[str, str], tmp_path: Path) -> None:

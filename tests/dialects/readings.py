@@ -8,7 +8,8 @@ The first row says everything that is read of its config; every other row, `of` 
 replaces each OLD of the text, once, or has a text of its own, adds files, and is read in another way. `open` is a value
 that is not known, `gone` a setting that is not there. `lost` are keys without effect, `perhaps` if not every release
 passes them over. `fixes` are what is written for an argument; null if nothing can be. `says` are words of the sentences
-on what was not seen. With several `vllm` each reads the same. A row that `reads: none` holds no rollout of vLLM.
+on what was not seen. With several `vllm` each reads the same. A row that `reads: none` holds no rollout of vLLM. Beside
+the few lines of a copy that a row gives, whatever it does not say may be open.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,11 +61,22 @@ def over(base: Table, row: Table) -> Table:
         assert text.count(old) == 1, f"{old!r} is not once in the text"
         text = text.replace(old, new)
     files = {**base["files"], **row.get("files", {})}
-    whole = {**base, "reads": "one", "says": [], **row, "text": text, "files": files}
+    whole = {**base, "reads": "one", "says": [], **row, "text": text, "files": files, "own": row}
     for name in SECTIONS:
         both = {**base[name], **row.get(name, {})}
         whole[name] = {key: value for key, value in both.items() if value != GONE}
     return whole
+
+
+def expected(row: Table, found: Table) -> Table:
+    """What a row says of what is found."""
+    says = {name: row.get(name) for name in found}
+    if not row["files"]:
+        return says
+    for name in SECTIONS:
+        open_ones = {key for key, value in found[name].items() if value == OPEN} - row["own"].get(name, {}).keys()
+        says[name] = {key: OPEN if key in open_ones else value for key, value in says[name].items()}
+    return says
 
 
 def read(framework: str, row: Table, vllm: str, folder: Path) -> tuple[Source, tuple[RolloutConfig, ...]]:

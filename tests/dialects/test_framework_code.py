@@ -51,6 +51,41 @@ def test_the_copy_says_what_a_release_would_and_without_one_the_release_does(
     assert (setting.value if setting.known else "open") == wanted
 
 
+DECIDES = """\
+package: {folder: toy, files: [toy/worker.py]}
+engine:
+  seed: {value: 1}
+  enforce_eager: {value: true, nowhere: cudagraphs|graphs}
+  max_num_seqs: {value: 8, at: {}}
+  max_model_len: {key: "@length", default: 99}
+  quantization: {key: "@quantization"}
+trainer:
+  dtype: {value: bfloat16, at: {toy/worker.py: bf16}}
+  head_dtype: {same as: $trainer.dtype}
+"""
+
+
+EVERY = {"seed", "enforce_eager", "max_num_seqs", "max_model_len", "quantization", "dtype", "head_dtype"}
+
+
+@pytest.mark.parametrize(
+    ("text", "open_ones"),
+    [
+        (None, set()),
+        ("run(quantization, bf16)", {"seed", "max_model_len"}),
+        ("run(quantization, bf16, graphs=True)", {"seed", "max_model_len", "enforce_eager"}),
+        ("run(bf16)", {"seed", "max_model_len", "quantization"}),
+        ("run(quantization)", {"seed", "max_model_len", "dtype", "head_dtype"}),
+    ],
+)
+def test_beside_a_copy_a_value_needs_evidence(tmp_path: Path, text: str | None, open_ones: set[str]) -> None:
+    if text is not None:
+        copy(tmp_path, text)
+    config = read(tmp_path, DECIDES, "sampler: {quantization: fp8}\n")
+    settings = {**config.engine, **config.trainer}
+    assert {name for name in EVERY if not settings[name].known} == open_ones
+
+
 DROPS = """\
 package: {folder: toy, files: [toy/worker.py]}
 files: {yaml: {defaults: hydra}}
@@ -64,7 +99,7 @@ rest: "@"
 
 @pytest.mark.parametrize(("text", "value"), [("if v:\n    flags.append(v)", None), ("flags += no(v)", Unknown)])
 def test_a_copy_without_the_line_that_drops_a_false_leaves_it_open(tmp_path: Path, text: str, value: object) -> None:
-    copy(tmp_path, text)
+    copy(tmp_path, f"{text}\nengine(prefixes=config.prefixes)")
     config = read(tmp_path, DROPS, "sampler: {prefixes: false, other: {deep: 3}}\n")
     arrives = config.engine["enable_prefix_caching"].value
     assert arrives is None if value is None else isinstance(arrives, Unknown)

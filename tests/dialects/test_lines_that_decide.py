@@ -1,13 +1,28 @@
-"""A copy of a framework with every line of its dialect: a value whose line is taken out of it is not known any more."""
+"""Each clause by itself, in a copy of a framework with every line that decides something, and without its own."""
 
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from readings import SECTIONS, Table, read, rows, tables
+from packaging.version import Version
+from reading import put, source_of
+from readings import SECTIONS, Table, rows, tables
 
-from rlaudit.configs.dialects.framework_code import places
-from rlaudit.configs.dialects.spec import shipped, spec_at
-from rlaudit.settings.rollout_config import RolloutConfig, Setting
+from rlaudit.configs.dialects import settling
+from rlaudit.configs.dialects.clause import Clause, clauses
+from rlaudit.configs.dialects.framework_code import FrameworkCode, filled, places
+from rlaudit.configs.dialects.front_ends import trees_of
+from rlaudit.configs.dialects.reading import Reading
+from rlaudit.configs.dialects.spec import Spec, shipped, spec_at
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.settings.rollout_config import Setting
+
+SPECS = {name: spec_at(path) for name, path in shipped().items()}
+WITH_A_COPY = [name for name, spec in SPECS.items() if "folder" in spec.declared.get("package", {})]
+VALUES = {"value", "default", "sum", "hook"}
+Files = Mapping[str, str]
 
 
 def most_known(table: Table) -> Table:
@@ -16,41 +31,85 @@ def most_known(table: Table) -> Table:
     return max(alone, key=lambda row: sum(value != "open" for name in SECTIONS for value in row[name].values()))
 
 
-ROWS = [
-    pytest.param(name, most_known(table), id=name)
-    for name, table in tables().items()
-    if "folder" in spec_at(shipped()[name]).declared.get("package", {})
-]
+def decided_by_code(spec: Spec) -> Iterator[tuple[str, str, Clause]]:
+    """Each clause with a value of the framework's code, without its condition and key, so that it is what decides."""
+    for section in ("engine", "sampling", "environment", "trainer", "objective"):
+        for name, entry in spec.declared.get(section, {}).items():
+            for clause in clauses(entry) if name != "*" else ():
+                if VALUES.isdisjoint(clause) or "devices" in clause:
+                    continue
+                evidence = {key: clause[key] for key in ("at", "nowhere", "copy has", "because") if key in clause}
+                if "hook" in clause or "sum" in clause:
+                    # What they find is another matter than whether the copy has the line.
+                    yield section, name, {"value": 1, **evidence}
+                    continue
+                for value in (clause.get("default", clause.get("value")), *clause.get("moved", {}).values()):
+                    yield section, name, {"value": value, **evidence}
 
 
-def every_line(name: str) -> dict[str, str]:
+def every_line(spec: Spec) -> dict[str, list[str]]:
     """A copy with the words of every place, each on a line of its own."""
     files: dict[str, dict[str, None]] = {}
-    for _, at in spec_at(shipped()[name]).places:
+    for _, at in spec.places:
         for file, words in places(at):
             files.setdefault(file, {})[" ".join(words.split())] = None
-    return {file: "".join(f"{line}\n" for line in lines) for file, lines in files.items()}
+    return {file: list(lines) for file, lines in files.items()}
 
 
-def setting_of(config: RolloutConfig, name: str) -> Setting | None:
-    found = (section.get(name) for section in (config.engine, config.sampling, config.environment, config.trainer))
-    return next((one for one in found if one is not None), None)
+def texts(lines: Mapping[str, list[str]]) -> Files:
+    return {file: "".join(f"{line}\n" for line in kept) for file, kept in lines.items()}
 
 
-@pytest.mark.parametrize(("framework", "row"), ROWS)
-def test_a_value_does_not_outlive_the_line_that_decides_it(tmp_path: Path, framework: str, row: Table) -> None:
+def settled(reading: Reading, spec: Spec, section: str, name: str, clause: Clause, copy: Path) -> Setting | None:
+    """The setting that a clause makes beside a copy."""
+    reading.__dict__["code"] = FrameworkCode(Checkout(str(copy), spec.declared["package"]["folder"], (str(copy),)))
+    kind = "options" if section == "objective" else section
+    kept: dict[str, Setting] = getattr(reading.draft, kind)
+    kept.pop(name, None)
+    settling.put(reading, kind, name, clause)
+    return kept.get(name)
+
+
+@pytest.mark.parametrize("framework", WITH_A_COPY)
+def test_a_value_does_not_outlive_the_line_that_decides_it(tmp_path: Path, framework: str) -> None:
+    spec, row = SPECS[framework], most_known(tables()[framework])
     vllm = row["vllm"][0] if isinstance(row["vllm"], list) else row["vllm"]
-    copy = every_line(framework)
-    whole = {**row, "files": {**row["files"], **copy}}
-    _, (config,) = read(framework, whole, vllm, tmp_path / "whole")
-    for number, (name, at) in enumerate(config.decided.items()):
-        setting, (path, _, line) = setting_of(config, name), at.rpartition(":")
-        file = next((file for file in copy if path.endswith(file)), None)
-        if file is None or setting is None or not setting.known or setting.place is not None:
-            continue
-        kept = [text if index != int(line) else "" for index, text in enumerate(copy[file].splitlines(), 1)]
-        files = {**whole["files"], file: "\n".join(kept)}
-        _, (again,) = read(framework, {**row, "files": files}, vllm, tmp_path / str(number))
-        left, other = setting_of(again, name), again.decided.get(name, "").partition(f"/{number}/")[2]
-        is_decided_elsewhere = bool(other) and other != at.partition("/whole/")[2]
-        assert left is None or not left.known or is_decided_elsewhere, name
+    source = source_of(row["text"], str(tmp_path / row["file"]))
+    reading = Reading(spec, next(iter(trees_of(source, spec))), source, Version(vllm))
+    lines = every_line(spec)
+    outlives, never_known, number = [], [], 0
+    for section, name, clause in decided_by_code(spec):
+        at = filled(clause.get("at", clause.get("copy has", {})), clause["value"], reading.tree.call)
+        if not at and "at" in clause:
+            continue  # another package decides it
+        word, there = clause.get("nowhere", ""), dict(places_of(at))
+        whole = {
+            file: [line for line in kept if "at" in clause or not word or not re.search(rf"\b(?:{word})\b", line)]
+            for file, kept in lines.items()
+        }
+        for file, words in there.items():
+            whole[file] = [*whole.get(file, []), *words]
+        without = {
+            file: [line for line in kept if not any(words in line for words in there.get(file, ()))]
+            for file, kept in whole.items()
+        }
+        if word:
+            folder = spec.declared["package"]["folder"]
+            without[f"{folder}/another.py"] = [word.partition("|")[0]]
+        found: list[Any] = []
+        for which in (whole, without):
+            number += 1
+            found.append(settled(reading, spec, section, name, clause, put(tmp_path / str(number), texts(which))))
+        known = [setting is not None and setting.known for setting in found]
+        has_evidence = bool(at or word)
+        never_known += [(section, name, clause)] if has_evidence and not known[0] else []
+        outlives += [(section, name, clause)] if known[1] or (known[0] and not has_evidence) else []
+    assert (outlives, never_known) == ([], [])
+    assert number
+
+
+def places_of(at: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    files: dict[str, list[str]] = {}
+    for file, words in places(at):
+        files.setdefault(file, []).append(" ".join(words.split()))
+    yield from files.items()

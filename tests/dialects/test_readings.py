@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from readings import FIXES, Table, read, rows, shown, tables
+from readings import FIXES, Table, expected, read, rows, shown, tables
 
 from rlaudit.configs.syntax.spelling import apply
 
@@ -22,7 +22,7 @@ def test_a_config_is_read_as_the_table_says(tmp_path: Path, framework: str, row:
         assert kind == row["reads"]
         for config in configs[:1]:
             found = shown(config)
-            assert found == {name: row.get(name) for name in found}
+            assert found == expected(row, found)
             assert [word for word in row["says"] if word not in " ".join(config.not_seen)] == []
 
 

@@ -30,6 +30,7 @@ def test_a_fact_that_holds_at_several_lines_stands_once_with_the_lines(text_of: 
     (line,) = (line for line in text.splitlines() if line.startswith("   This line takes model_executor"))
     assert line.endswith(" Also in lines 4, 5.")
     assert "3 warnings" in text
+    assert "Change or remove the weight update in line 3, the weight update in line 4" in text
 
 
 def test_branches_that_start_the_same_engine_share_what_is_said_of_them(text_of: TextOf) -> None:

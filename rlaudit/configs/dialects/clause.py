@@ -7,6 +7,7 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     {value: processed_logprobs, because: ...}             the framework's code sets it, and the config cannot
     {if: release >= 0.6.0, value: mp}                     only if a condition holds
     {value: raw, copy has: {...}}          only in a copy of the framework that has these words (`framework_code.py`)
+    {value: false, nowhere: cache_salt}    in a copy that has this word, the value is not known
     {open: an executor class of verl's own}               the config does not decide it; `among:` what it can be
     {nothing: true}                                       left to vLLM
     {key: "@vllm_v1_disable_multiproc", lost: not passed, because: ...}     written, and without effect

@@ -21,6 +21,9 @@ from typing import Any
 from rlaudit.configs.draft import Draft, by_code
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 
+_RECORD = "`rlaudit record` writes down what it does"
+# What code makes of a written key.
+_OF_CODE = {"value", "map"}
 # File -> words, or a list of alternatives.
 At = Mapping[str, str | Sequence[str]]
 
@@ -60,13 +63,39 @@ class FrameworkCode:
         """Return whether a copy exists and has one of some places."""
         return self.checkout is not None and self.line_of(at) is not None
 
+    def doubt(self, clause: Mapping[str, Any], at: At, is_written: bool) -> str:
+        """Return why a clause's value does not hold in this copy; empty if it does, or without a copy.
+
+        at: the clause's places, filled. is_written: whether the value is what the config's key holds.
+        """
+        if self.checkout is None or clause.get("at") == {}:
+            return ""
+        if is_written and not (at and _OF_CODE & clause.keys()):
+            return (
+                ""
+                if self.names(clause["key"])
+                else f"the copy in {self.where} nowhere names {clause['key']}; {_RECORD}"
+            )
+        reasons = [self.is_gone(at)] if at else []
+        if "nowhere" in clause:
+            is_there = self.checkout.says(rf"\b(?:{clause['nowhere']})\b")
+            reasons.append(f"the copy in {self.where} has {clause['nowhere']}; {_RECORD}" if is_there else "")
+        if not reasons and "same as" not in clause:
+            return f"no line of {self.where} is known to decide it; {_RECORD}"
+        # One is enough.
+        return reasons[0] if reasons and all(reasons) else ""
+
+    def names(self, key: str) -> bool:
+        """Return whether the copy has the name of a key, or of one of `a | b`; True without a copy."""
+        names = [part.strip().rpartition(".")[2].lstrip("@").replace("-", "_") for part in key.split("|")]
+        return self.checkout is None or any(self.checkout.says(rf"\b{re.escape(name)}\b") for name in names)
+
     def is_gone(self, at: At) -> str:
         """Return why a fact does not hold in this copy; empty if it does, or without a copy."""
         if self.checkout is None or not at or self.line_of(at) is not None:
             return ""
-        root = shown(f"{self.checkout.root}/{self.checkout.package}")
         missing = " or ".join(f"`{words}` in {file}" for file, words in places(at))
-        return f"the copy in {root} does not have {missing}; `rlaudit record` writes down what it does"
+        return f"the copy in {self.where} does not have {missing}; {_RECORD}"
 
 
 def places(at: At) -> Iterator[tuple[str, str]]:

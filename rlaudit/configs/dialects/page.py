@@ -11,7 +11,7 @@ import yaml
 from packaging.version import Version
 
 from rlaudit.configs.dialects.clause import clauses
-from rlaudit.configs.dialects.spec import spec_at, without_places
+from rlaudit.configs.dialects.spec import spec_at
 
 _SECTIONS = {
     "engine": "What vLLM's engine gets",
@@ -94,8 +94,17 @@ def grammar() -> str:
 
 
 def _entries(section: Any) -> list[str]:
-    text = yaml.safe_dump(without_places(section), sort_keys=False, default_flow_style=None, width=_WIDTH)
+    text = yaml.safe_dump(_without_places(section), sort_keys=False, default_flow_style=None, width=_WIDTH)
     return [f"  {line}" for line in text.splitlines()]
+
+
+def _without_places(part: Any) -> Any:
+    """Return a part of a dialect without the places of the code that decides it."""
+    if isinstance(part, list):
+        return [_without_places(child) for child in part]
+    if not isinstance(part, dict):
+        return part
+    return {key: _without_places(child) for key, child in part.items() if key not in {"at", "nowhere"}}
 
 
 def _changed_by_releases(declared: Mapping[str, Any]) -> Iterator[str]:

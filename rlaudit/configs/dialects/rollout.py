@@ -146,8 +146,9 @@ def _neutral_sampling(reading: Reading) -> None:
     """
     neutral = reading.spec.declared.get("neutral sampling")
     if neutral is not None and reading.holds(neutral.get("if")) is True:
+        doubt = reading.code.doubt(neutral, neutral.get("at", {}), is_written=False)
         for name, value in {**NEUTRAL_SAMPLING, "top_k": -1}.items():
-            reading.draft.sampling.unless_set(name, value, neutral["because"])
+            reading.draft.sampling.unless_set(name, Unknown(doubt) if doubt else value, doubt or neutral["because"])
 
 
 def _replicas(reading: Reading, entry: Clause | list[Clause]) -> None:

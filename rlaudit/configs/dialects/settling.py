@@ -86,9 +86,11 @@ def _settle(reading: Reading, kind: str, name: str, outcome: Outcome, clause: Cl
     if outcome.loss is not None and outcome.node is not None:
         reading.draft.lose(name, outcome.node, outcome.loss, reading.sentence(clause))
         return
-    at = filled(clause.get("at", clause.get("copy has", {})), outcome.value, reading.tree.call)
-    doubt = reading.code.is_gone(at) if outcome.node is None or "value" in clause or "map" in clause else ""
-    doubt = "" if isinstance(outcome.value, Unknown) else doubt
+    # What a copy lacks is evidence of its own.
+    evidence = clause.get("at", {} if "nowhere" in clause else clause.get("copy has", {}))
+    at = filled(evidence, outcome.value, reading.tree.call)
+    is_open = isinstance(outcome.value, Unknown)
+    doubt = "" if is_open else reading.code.doubt(clause, at, outcome.node is not None)
     value = Unknown(doubt) if doubt else outcome.value
     if kind == "environment" and isinstance(value, bool | int):
         value = str(int(value))

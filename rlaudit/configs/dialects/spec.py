@@ -61,8 +61,9 @@ _LONGEST_HEAD = 50
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Keys that hold places of the framework's code.
 _OF_THE_CODE = {"at", "copy has"}
+_OF_CLAUSES = ("engine", "sampling", "environment", "trainer", "objective")
 # Sections that an extending dialect replaces entry by entry.
-_BY_ENTRY = ("engine", "sampling", "environment", "trainer", "objective", "conditions", "layouts", "files", "release")
+_BY_ENTRY = (*_OF_CLAUSES, "conditions", "layouts", "files", "release")
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,13 +254,20 @@ def over(base: Mapping[str, Any], extending: Mapping[str, Any]) -> dict[str, Any
     return whole
 
 
-def without_places(part: Any) -> Any:
-    """Return a dialect without the places of the code that decides its facts."""
-    if isinstance(part, list):
-        return [without_places(child) for child in part]
-    if not isinstance(part, dict):
-        return part
-    return {key: without_places(child) for key, child in part.items() if key not in {"at", "sources"}}
+def without_places(dialect: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a dialect whose values are decided by another package than the one that is looked up."""
+
+    def elsewhere(entry: Any) -> Any:
+        if isinstance(entry, list):
+            return [elsewhere(clause) for clause in entry]
+        return entry and {**{key: part for key, part in entry.items() if key != "nowhere"}, "at": {}}
+
+    sections = {
+        section: {name: elsewhere(entry) for name, entry in dialect[section].items()}
+        for section in _OF_CLAUSES
+        if section in dialect
+    }
+    return {**{key: part for key, part in dialect.items() if key not in {"sources", "falses"}}, **sections}
 
 
 def _located(part: Any, sources: Mapping[str, Sequence[str]]) -> Any:
@@ -286,9 +294,9 @@ def _keys(part: Any) -> Iterator[str]:
 
 
 def _places(part: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Return every clause with an `at:`."""
+    """Return every clause with an `at:` that names a place."""
     if isinstance(part, dict):
-        if isinstance(part.get("at"), dict):
+        if isinstance(part.get("at"), dict) and part["at"]:
             yield name, part
         for key, child in part.items():
             yield from _places(

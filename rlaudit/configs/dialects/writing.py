@@ -11,7 +11,6 @@ write:
 """
 
 import json
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -84,8 +83,7 @@ class _Homes:
         if "only" in entry and name not in entry["only"]:
             return None
         if name in self._keys:
-            key, checkout = self._keys[name], self._reading.code.checkout
-            is_read = checkout is None or checkout.says(rf"\b{re.escape(key.rpartition('.')[2])}\b")
+            key, is_read = self._keys[name], self._reading.code.names(self._keys[name])
             return (self._reading.from_the_root(str(self._of_the_layout("fields"))), key, value) if is_read else None
         once = "given once" in entry and self._reading.holds(entry["given once"]) is not False
         if entry.get("others") is None or (once and self._is_given(name)):

@@ -157,9 +157,10 @@ def _says(root: str, package: str, pattern: str, trees: tuple[str, ...]) -> bool
 
 @lru_cache(maxsize=4)
 def _whole(root: str, package: str, trees: tuple[str, ...]) -> str:
-    """Return the text of all Python files of a package."""
-    folder = next((place for place in (Path(root, package), Path(root, "src", package)) if place.is_dir()), Path(root))
-    return "\n".join(read_inside(path, trees) or "" for path in sorted(folder.rglob("*.py")))
+    """Return the text of all Python files of a package, whose parts may be projects of their own."""
+    places = (package, f"src/{package}", f"packages/*/src/{package}")
+    folders = [folder for place in places for folder in sorted(Path(root).glob(place))] or [Path(root)]
+    return "\n".join(read_inside(path, trees) or "" for folder in folders for path in sorted(folder.rglob("*.py")))
 
 
 @lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ from rlaudit.configs.dialects.condition import Truth, compared, condition
 from rlaudit.rules.audit.audit import Side
 from rlaudit.rules.audit.batch_invariance import asks_for_batch_invariance
 from rlaudit.rules.audit.head_dtype import requested_head_dtype, rollout_head_dtype
+from rlaudit.rules.audit.plugged_in import brings_logits_processors
 from rlaudit.rules.audit.returned_logprobs import Returned, returned_logprobs
 from rlaudit.rules.audit.sampling import GREEDY_BELOW, filters, penalties, temperature
 from rlaudit.rules.audit.update_path import update_path
@@ -25,6 +26,7 @@ from rlaudit.vllm.resolve import object_of, part
 
 Predicate = Callable[[Side], Truth]
 
+_SAMPLED_TOKENS_PUT_IN = Version("0.11.1")  # vllm#26467
 _PADDED_TO = 64  # DEFAULT_VOCAB_PADDING_SIZE of vLLM
 _MODEL = "the model"
 # Passes of vLLM that split what ranks add up, under all of their names: the second pair was renamed to the first.
@@ -209,6 +211,16 @@ def _padded_vocabulary(side: Side) -> Truth:
     return size % _PADDED_TO != 0 if isinstance(size, int) else Unknown("the size of the vocabulary is not known")
 
 
+def _blind_processors(side: Side) -> Truth:
+    """Return whether processors are loaded for which nothing puts the generated tokens in."""
+    passed = _tested(side.value("logits_processors"), bool)
+    if side.version < _SAMPLED_TOKENS_PUT_IN:
+        return passed if passed is not False else brings_logits_processors(side.config.path)
+    if passed is not False or penalties(side):
+        return False
+    return brings_logits_processors(side.config.path)
+
+
 def _deep_sleep(side: Side) -> Truth:
     """Return True for TRL, which sleeps at level 2 (trl/generation/vllm_generation.py:702 of f2cd577)."""
     return side.config.framework == "trl" or Unknown("this file does not say at which level the engine sleeps")
@@ -217,6 +229,7 @@ def _deep_sleep(side: Side) -> Truth:
 NAMED: Mapping[str, Condition] = {
     "second-runner": _condition("Model Runner V2 runs", "$engine.model_runner == V2"),
     "async-scheduling": _condition("async scheduling is on", "$engine.async_scheduling == true"),
+    "blind-processors": Condition("custom logits processors are loaded", _blind_processors),
     "prefix-caching": _condition("prefix caching is on", "$engine.enable_prefix_caching == true"),
     "adapters": _condition("adapters are served", "$engine.enable_lora == true"),
     "adapters-on-experts": Condition("adapters are on experts", _adapters_on_experts),
@@ -256,6 +269,9 @@ NAMED: Mapping[str, Condition] = {
     ),
     "processed": Condition("new weights are processed again after loading", _written_by(UpdatePath.PROCESSED)),
     "reloaded": Condition("weights come by vLLM's layerwise reload", _written_by(UpdatePath.RELOADED)),
+    "in-place": Condition(
+        "new weights are loaded into what was processed before", _written_by(UpdatePath.LOADED, UpdatePath.PROCESSED)
+    ),
     "derived-again": Condition(
         "weights are derived again after every update", _written_by(UpdatePath.RELOADED, UpdatePath.PROCESSED)
     ),

@@ -74,7 +74,6 @@ SECONDS = {
     "recorder/test_diagnose_recordings.py": 19.3,
     "recorder/test_import_hook.py": 5.0,
     "recorder/test_inspect_recording.py": 3.8,
-    "recorder/test_names_of_the_program.py": 5.4,
     "recorder/test_others_who_may_write.py": 31.4,
     "recorder/test_programs_of_the_user.py": 12.4,
     "recorder/test_record_command.py": 10.1,

@@ -1,8 +1,8 @@
 """What a recording says of its engines' weights: faults, what a dtype hid, and what one engine was never sent.
 
 Equal numbers of updates do not show that an engine lacks what another one was sent last.
-Not covered: which tokens show it (`diagnosis/weights_and_tokens.py`), tensors without elements that compare, engines of
-hosts with other clocks. Standard library only.
+Not covered: which tokens show it, tensors without elements that compare, engines of hosts with other clocks. Standard
+library only.
 """
 
 import math

@@ -16,7 +16,7 @@ TITLE = "What the move changes"
 NOT_KNOWN = "-"
 # Of a side whose logprobs mean something else: its arm below has another k3.
 UNDER_ITS_MEANING = (
-    "k3 (nats) here leaves out what a wrong meaning adds, and is at the sampling temperature; "
+    "k3 here leaves out what a wrong meaning adds, and is at the sampling temperature; "
     "the figures below are as reported"
 )
 
@@ -62,5 +62,5 @@ def _titled(name: str, side: "Side | None") -> str:
 def _cells(side: "Side") -> Iterator[str]:
     semantic, _, objective = side.layers
     yield (", ".join(side.causes) or "unexplained") if semantic is Verdict.MISMATCH else str(semantic)
-    yield NOT_KNOWN if side.k3 is None else f"k3 {number(side.k3.value)}"
+    yield NOT_KNOWN if side.k3 is None else f"k3 {number(side.k3.value)} nats"
     yield NOT_KNOWN if objective is Verdict.NOT_TESTED else str(objective)

@@ -67,6 +67,8 @@ class WeightReadings:
     stayed: Counter[str] = field(default_factory=Counter)
     # Those that took a third value, as loaders that transform a tensor make it.
     otherwise: set[str] = field(default_factory=set)
+    # Updates that sent what the update before them had sent, as a trainer that stands still does.
+    repeated: int = 0
     # Updates after which every tensor that had got another value had stayed.
     unmoved: int = 0
     # Readings after waking up in which weights were others than before, though no update had brought any.
@@ -112,6 +114,8 @@ class WeightReadings:
             parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
         if self.unread:
             parts.append(f"{self.unread} of very many experts were not read")
+        if self.repeated:
+            parts.append(f"{self.repeated} sent what the update before them had sent")
         changed = sum(update.changed for update in self.updates)
         if changed:
             share = f"{100 * (sum(update.rounded_away for update in self.updates) / changed):.1f} %"
@@ -191,7 +195,7 @@ class _Compared:
         same = _shapes(sets, reading.sent).items() & _shapes(sets, reading.tensors).items()
         of_one_shape = {name for name, _ in same}
         changed = rounded_away = 0
-        distances: list[float] = []
+        sent_before, distances = False, list[float]()
         for name, now in held.items():
             incomparable = _NAN * (len(now) // _FLOAT)
             if incomparable in (now, sent[name]):
@@ -204,7 +208,7 @@ class _Compared:
                 distances.append(distance)
             before: bytes | None = None
             if name in self.past:
-                before = self.past[name][2]
+                before, sent_before = self.past[name][2], True
                 changes = _changes((sent[name], rounded[name]), self.past[name][:2])
                 changed, rounded_away = changed + changes[0], rounded_away + changes[1]
             elif name in of_one_shape and len(model.get(name, b"")) == len(now):
@@ -219,6 +223,7 @@ class _Compared:
         self.stayed.append((stayed, arrived))
         apart = math.sqrt(sum(distance * distance for distance in distances) / len(distances)) if distances else None
         readings.updates.append(ReadUpdate(reading.at, changed, rounded_away, apart))
+        readings.repeated += sent_before and not changed
 
     def close(self) -> None:
         """Count the tensors that stayed: only known ones, as loaders may transform the others; all if none is known."""

@@ -77,6 +77,7 @@ def test_the_same_weights_sent_twice_are_no_fault(engine: Engine) -> None:
     engine.update(changes=False)
     found = engine.readings()
     assert list(found.faults()) == [] and [one.changed for one in found.updates] == [0, 0]
+    assert "1 sent what the update before them had sent" in next(found.sentences())
 
 
 def test_an_update_that_moves_nothing_is_one(engine: Engine) -> None:

@@ -173,9 +173,12 @@ def pinned_around(folder: Path, package: Package) -> tuple[PinnedIn, ...]:
     trees = trees_of(str(folder))
     inside = ((kind, path) for kind, path in pin_files_in(folder) if is_inside(path, trees))
     pinned = tuple(PinnedIn(path, kind, pins_in(kind, text_of(path), package)) for kind, path in inside)
-    if (folder / ".git").exists() or folder.parent == folder or folder == expanded("~"):
-        return pinned
-    return (*pinned, *pinned_around(folder.parent, package))
+    return pinned if is_outermost(folder) else (*pinned, *pinned_around(folder.parent, package))
+
+
+def is_outermost(folder: Path) -> bool:
+    """Return whether nothing above a folder is of its project: the root of a repository, the user's home."""
+    return (folder / ".git").exists() or folder.parent == folder or folder == expanded("~")
 
 
 def text_of(path: Path) -> str:

@@ -5,6 +5,16 @@ from rlaudit.rules.audit.finding import Action, ActionKind, Finding
 from rlaudit.settings.rollout_config import FrameworkReleases, Origin
 from rlaudit.unknown import Unknown
 
+# What a reader decides on where no key of the file says it.
+IN_WORDS = {
+    "importance_sampling_correction": "the importance-sampling correction",
+    "logs_mismatch": "logging how far rollout and trainer are apart",
+    "pause_clears_cache": "clearing the cache when weights are updated",
+    "pause_mode": "how requests are paused when weights are updated",
+    "replicas": "the number of engines",
+    "weight_updates": "how weights are updated",
+}
+
 
 def action_of(finding: Finding) -> Action | None:
     """Return the action that settles a finding: its fix, else the rule's action; None for a note without a safe fix."""
@@ -23,14 +33,14 @@ def action_of(finding: Finding) -> Action | None:
 
 def without_fix(audit: Audit, setting: str, spelt: str) -> Action:
     """Return the action that settles a finding without a fix. spelt: the setting as its file spells it."""
-    config = audit.config
+    config, in_words = audit.config, IN_WORDS.get(setting, setting)
     for settings in (config.engine, config.sampling, config.environment, config.trainer, config.options):
         if setting in settings and settings[setting].place is None and settings[setting].origin is Origin.FRAMEWORK:
             # The framework's code sets it, and no line of the user's.
-            return Action(ActionKind.DECIDE, setting) if settings[setting].known else Action(ActionKind.RECORD)
+            return Action(ActionKind.DECIDE, in_words) if settings[setting].known else Action(ActionKind.RECORD)
     if audit.after.exists(setting) and isinstance(audit.after.value(setting), Unknown):
         return Action(ActionKind.RECORD)
-    return Action(ActionKind.DECIDE, spelt or setting)
+    return Action(ActionKind.DECIDE, in_words if spelt in ("", setting) else spelt)
 
 
 def take(framework: str, releases: FrameworkReleases | None, vllm: str) -> Action:

@@ -22,6 +22,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rlaudit compare rollouts.jsonl --temperature 0.7 --output json:compare.json",
         "rlaudit compare new.jsonl --before rollouts.jsonl --temperature 0.7",
     ),
+    "probe": (
+        "rlaudit probe http://localhost:8000",
+        "rlaudit probe http://today:8000 http://new:8000 --config run.sh",
+    ),
     "curves": ("rlaudit curves before.csv after.csv", "rlaudit curves after.csv --gate 'k3<0.015'"),
     "diagnose": ("rlaudit diagnose runs/v0-to-v1 compare.json",),
     "report": ("rlaudit report runs/v0-to-v1 --output html:report.html",),

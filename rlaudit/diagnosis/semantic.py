@@ -65,7 +65,7 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
             words="" if logged or apart else conclusion_of(meaning).cause or "",
             evidence=line,
             falsifier=named[0].falsifier,
-            following=_step(named[0].name, meaning.requested),
+            following=step_of(named[0].name, meaning.requested),
         )
     if isinstance(figures, LoggedFigures):
         return judgement_of(meaning, evidence_of_logs(figures))
@@ -91,7 +91,7 @@ def judgement_of(meaning: Meaning, evidence: tuple[str, ...] = (), step: str = "
     )
 
 
-def _step(cause: str, requested: Semantics) -> str:
+def step_of(cause: str, requested: Semantics) -> str:
     """Return what to do about a cause: in vLLM's own words if what was requested of it says which."""
     filters = [name for name in FILTERS if getattr(requested, name) != getattr(RAW, name)]
     if cause == FILTERS_NOT_REPLAYED and filters:
@@ -141,7 +141,7 @@ def say_meaning_of_arms(
         steps = [cure.tried if cures else cure.step for cure in remedies]
         step = (
             "; or ".join(dict.fromkeys(steps))
-            or next((_step(name, meaning.requested) for name in _names(meaning) if name in all_causes()), "")
+            or next((step_of(name, meaning.requested) for name in _names(meaning) if name in all_causes()), "")
             or "no factor of this recipe fixes it alone: compare sampling parameters and the trainer's temperature"
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:

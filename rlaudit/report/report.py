@@ -28,17 +28,19 @@ from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Source
 from rlaudit.report.parts.gates import HeldLog
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
+from rlaudit.report.parts.probe import Probe
 from rlaudit.report.parts.releases import Releases
 from rlaudit.report.parts.run import Run
 from rlaudit.report.parts.weight_updates import WeightUpdates
 from rlaudit.tokens.token_figures import TokenFigures
 
-Command = Literal["inspect", "ablate", "compare", "curves", "diagnose"]
+Command = Literal["inspect", "ablate", "compare", "curves", "diagnose", "probe"]
 # A report of these commands has one of these parts. Reports of other commands need only the parts of every report.
 ABOUT: Mapping[Command, tuple[str, ...]] = {
     "compare": ("comparisons",),
     "curves": ("curves", "gates"),
     "diagnose": ("sources",),
+    "probe": ("probe",),
 }
 ExitCode = Literal[0, 1, 2, 3, 70, 130]
 
@@ -76,3 +78,4 @@ class Report(TypedDict):
     canary: NotRequired[Canary]
     token_figures: NotRequired[Sequence[TokenFigures]]
     gates: NotRequired[HeldLog]
+    probe: NotRequired[Probe]

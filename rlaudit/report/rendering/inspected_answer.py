@@ -11,6 +11,7 @@ from rlaudit.layers import Layer
 from rlaudit.report.rendering.outline import Block, Lines, Prose, Table
 from rlaudit.severity import Severity
 from rlaudit.text.counted import counted
+from rlaudit.text.enumerated import enumerated
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding, Gone, Inspected
@@ -95,7 +96,7 @@ def _counted_and_named(findings: "Sequence[Finding]") -> str:
         rules = [finding.rule for finding in findings if finding.severity == severity]
         named = f" ({_named(rules)})" if severity != Severity.NOTE else ""
         parts += [f"{_counted([severity] * len(rules))}{named}"] if rules else []
-    return _listed(parts)
+    return enumerated(parts)
 
 
 def _named(rules: Sequence[str]) -> str:
@@ -141,8 +142,3 @@ def _counted(severities: Iterable[Severity]) -> str:
         for severity in SEVERITIES
         if numbers[severity]
     )
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Return `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,0 +1,129 @@
+"""`rlaudit probe`: what a running server's logprobs mean, and what a move to another server changes."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlaudit.cli.options import FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet, Require, threshold_of
+from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.errors import UsageError
+from rlaudit.files.read_regular import read_regular
+from rlaudit.secrets import learn
+from rlaudit.severity import FailFor
+from rlaudit.text.progress import Progress
+from rlaudit.text.say import say
+
+if TYPE_CHECKING:
+    from rlaudit.diagnosis.compare_sampling import Meanings
+
+REQUESTS, TOKENS = 400, 60_000
+
+
+def probe(
+    server: Annotated[
+        str, typer.Argument(metavar="URL", help="An OpenAI-compatible server, as http://localhost:8000.")
+    ],
+    after: Annotated[
+        str | None,
+        typer.Argument(metavar="NEW", help="The server to move to: the first is today's.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model to ask; by default the first that is listed.")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(metavar="T", help="Sampling temperature of your rollouts.")
+    ] = None,
+    top_p: Annotated[float | None, typer.Option(metavar="P", help="Nucleus mass of your rollouts.")] = None,
+    top_k: Annotated[int | None, typer.Option(metavar="K", help="Most probable tokens kept; 0 or -1 is off.")] = None,
+    min_p: Annotated[
+        float | None, typer.Option(metavar="P", help="Share of the top probability a token must have.")
+    ] = None,
+    repetition_penalty: Annotated[float | None, typer.Option(metavar="X", help="Of your rollouts; 1 is off.")] = None,
+    trainer_temperature: Annotated[
+        float | None,
+        typer.Option(metavar="T", help="What the trainer divides its logits by; the sampling temperature by default."),
+    ] = None,
+    trainer_replays_filters: Annotated[
+        bool, typer.Option("--trainer-replays-filters", help="The trainer applies the sampler's filters as well.")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="The rollout config that says all of this.")
+    ] = None,
+    requests: Annotated[
+        int, typer.Option("--budget", min=1, metavar="N", help="The most requests to a server.")
+    ] = REQUESTS,
+    tokens: Annotated[
+        int, typer.Option("--budget-tokens", min=1, metavar="N", help="The most tokens that a server generates.")
+    ] = TOKENS,
+    at_once: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="The most requests at a time.")] = 4,
+    timeout: Annotated[float, typer.Option(min=1, metavar="S", help="Seconds for one request.")] = 60.0,
+    key_variable: Annotated[
+        str | None, typer.Option(metavar="VARIABLE", help="The environment variable that holds the server's key.")
+    ] = None,
+    key_file: Annotated[Path | None, typer.Option(metavar="PATH", help="The file that holds the server's key.")] = None,
+    output: Outputs = None,
+    fail_on: FailOnMismatch = FailOn.ERROR,
+    fail_for: FailForWhat = FailFor.STATE,
+    require: Require = None,
+    quiet: Quiet = False,
+) -> int:
+    """Ask a running server what its logprobs mean: read-only, in a minute."""
+    from rlaudit.probe.budget import Budget
+    from rlaudit.probe.course import Probed
+    from rlaudit.probe.course import probe as ask
+    from rlaudit.probe.server import Server, root_of
+    from rlaudit.report.of_probe import document_of
+
+    outputs = parse_outputs(output)
+    given = {
+        "temperature": temperature,
+        "top_p": top_p,
+        "top_k": top_k,
+        "min_p": min_p,
+        "repetition_penalty": repetition_penalty,
+        "trainer_temperature": trainer_temperature,
+        "trainer_replays_filters": trainer_replays_filters or None,
+    }
+    meanings = _meanings(given, config)
+    key = _key(key_variable, key_file)
+    addresses = [root_of(address) for address in (server, after) if address is not None]
+    progress = Progress(quiet)
+    if not quiet:
+        say(
+            f"at most {requests} requests and {tokens} tokens, {at_once} at once (--budget, --budget-tokens, --at-once)"
+        )
+    probed: list[Probed] = []
+    for address in addresses:
+        with Server(address, Budget(requests, tokens), key, timeout, at_once) as asked, progress.step(address):
+            probed.append(ask(asked, model, progress.update))
+    document = document_of(probed, meanings, threshold_of(fail_on, fail_for), require is not None)
+    return write_outputs(outputs, document)
+
+
+def _meanings(given: dict[str, Any], config: Path | None) -> "Meanings | None":
+    """Return what rollouts request and what the trainer computes, None if nothing of either was named."""
+    from rlaudit.diagnosis.compare_sampling import meanings_of, of_config
+
+    known = {} if config is None else of_config(config)
+    known.update({name: value for name, value in given.items() if value is not None})
+    return meanings_of(known, "the command line") if known else None
+
+
+def _key(variable: str | None, file: Path | None) -> str | None:
+    """Return the key. From now on it is masked in everything that is written."""
+    if variable is not None and file is not None:
+        raise UsageError("--key-variable and --key-file name two keys", "give one of them")
+    if variable is not None:
+        key = os.environ.get(variable, "").strip()
+        if not key:
+            raise UsageError(f"the environment variable {variable} holds no key")
+    elif file is not None:
+        key = read_regular(file).decode("utf-8", "replace").strip()
+        if not key or not key.isascii() or not key.isprintable():
+            raise UsageError(f"{file} holds no key")
+    else:
+        return None
+    learn({"api_key": key})
+    return key

@@ -1,0 +1,132 @@
+"""An answer of a server, checked by type: text, numbers and nesting may be anything.
+
+A server of completions returns the alternatives of a position as a mapping, one of chats as a list. vLLM writes a
+logprob of minus infinity as -9999 (serving_completion.py of 0.8.5 to 0.33.0), others as null.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CUT = -9000.0
+# vLLM's own name of a token if `return_tokens_as_token_ids` was given.
+ID_PREFIX = "token_id:"
+
+
+class NotAnAnswer(ValueError):
+    """What a server returned is no answer of the kind that was asked for."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """One token of a completion. Logprobs in nats."""
+
+    token: str
+    logprob: float
+    # The alternatives that have a logprob, and those that the server cut.
+    top: Mapping[str, float]
+    cut: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The choices of one request, each with its positions."""
+
+    choices: tuple[tuple[Position, ...], ...]
+    # Logprob of each token of the prompt, None for the first; empty if none was asked for.
+    prompt: tuple[float | None, ...] = ()
+
+    def drawn(self, place: int = 0) -> Iterator[Position]:
+        """Yield the position of each choice that is long enough."""
+        return (positions[place] for positions in self.choices if len(positions) > place)
+
+
+def of_completion(document: Any) -> Answer:
+    """Return the answer of `/v1/completions`. Raises NotAnAnswer."""
+    choices = _list(document, "choices")
+    return Answer(tuple(tuple(_columns(choice)) for choice in choices), _prompt(choices[0]))
+
+
+def of_chat(document: Any) -> Answer:
+    """Return the answer of `/v1/chat/completions`. Raises NotAnAnswer."""
+    return Answer(
+        tuple(
+            tuple(map(_chat_position, _list(_mapping(choice, "logprobs"), "content")))
+            for choice in _list(document, "choices")
+        )
+    )
+
+
+def _columns(choice: Any) -> Iterator[Position]:
+    columns = _mapping(choice, "logprobs")
+    tokens, logprobs = _list(columns, "tokens"), _list(columns, "token_logprobs")
+    tops = columns.get("top_logprobs") or [{}] * len(tokens)
+    if not isinstance(tops, list) or not len(tokens) == len(logprobs) == len(tops):
+        raise NotAnAnswer("tokens, token_logprobs and top_logprobs are not of one length")
+    for token, logprob, top in zip(tokens, logprobs, tops, strict=True):
+        pairs = top.items() if isinstance(top, Mapping) else ()
+        yield _position(token, logprob, pairs)
+
+
+def _chat_position(entry: Any) -> Position:
+    pairs = [(_of(other, "token"), _of(other, "logprob")) for other in _list(entry, "top_logprobs", may_lack=True)]
+    return _position(_of(entry, "token"), _of(entry, "logprob"), pairs)
+
+
+def _position(token: Any, logprob: Any, pairs: Any) -> Position:
+    if not isinstance(token, str):
+        raise NotAnAnswer("a token is no text")
+    # Texts of several tokens may be the same (halves of a character): none of them is known by its text.
+    numbers: dict[str, list[float]] = {}
+    for name, value in pairs:
+        if isinstance(name, str):
+            numbers.setdefault(name, []).append(_logprob(value))
+    single = {name: values[0] for name, values in numbers.items() if len(values) == 1}
+    return Position(
+        token,
+        _logprob(logprob),
+        {name: value for name, value in single.items() if value > CUT},
+        frozenset(name for name, value in single.items() if value <= CUT),
+    )
+
+
+def _logprob(value: Any) -> float:
+    if value is None:
+        return -math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise NotAnAnswer("a logprob is no number")
+    return -math.inf if value <= CUT else float(value)
+
+
+def _prompt(choice: Any) -> tuple[float | None, ...]:
+    """Return vLLM's own `prompt_logprobs`: for each place a mapping from ids, the token of the prompt first."""
+    places = choice.get("prompt_logprobs") or []
+    if not isinstance(places, list):
+        raise NotAnAnswer("prompt_logprobs is no list")
+    return tuple(
+        _logprob(_of(next(iter(place.values())), "logprob")) if isinstance(place, Mapping) and place else None
+        for place in places
+    )
+
+
+def _of(value: Any, key: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise NotAnAnswer(f"what should have a {key} is no object")
+    return value.get(key)
+
+
+def _mapping(value: Any, key: str) -> Mapping[str, Any]:
+    found = _of(value, key)
+    if not isinstance(found, Mapping):
+        raise NotAnAnswer(f"it has no {key}")
+    return found
+
+
+def _list(value: Any, key: str, may_lack: bool = False) -> list[Any]:
+    found = _of(value, key)
+    if may_lack and found is None:
+        return []
+    if not isinstance(found, list) or not (found or may_lack):
+        raise NotAnAnswer(f"it has no {key}")
+    return found

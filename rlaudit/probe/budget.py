@@ -1,0 +1,27 @@
+"""How much a probe may ask of a server, and what it has asked."""
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+
+class Spent(Exception):
+    """The budget is spent: what is known so far is the result."""
+
+
+@dataclass
+class Budget:
+    """Requests, and tokens to be generated."""
+
+    requests: int
+    tokens: int
+    asked: int = 0
+    generated: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def take(self, tokens: int) -> None:
+        """Count one request for so many tokens. Raises Spent if it goes beyond the budget."""
+        with self._lock:
+            if self.asked + 1 > self.requests or self.generated + tokens > self.tokens:
+                raise Spent(f"the budget of {self.requests} requests and {self.tokens} tokens is spent")
+            self.asked += 1
+            self.generated += tokens

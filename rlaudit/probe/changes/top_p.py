@@ -1,0 +1,23 @@
+"""Top-p: the fewest tokens whose mass reaches p are kept, and divided by their mass."""
+
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.probe.change import Change, Context
+
+# Mass that noise may move across the edge.
+TOO_NEAR = 0.01
+
+
+def applied(context: Context, value: float) -> Floats | None:
+    """Return the log probabilities of what is kept; None if the listed tokens do not reach p, or just reach it."""
+    mass_K = np.cumsum(np.exp(context.logprobs_K))
+    if mass_K[-1] < value or np.min(np.abs(mass_K - value)) < TOO_NEAR:
+        return None
+    # A token is kept if the mass before it is below p.
+    kept_K = np.where(mass_K - np.exp(context.logprobs_K) < value, context.logprobs_K, -np.inf)
+    weights_K: Floats = kept_K - np.logaddexp.reduce(kept_K)
+    return weights_K
+
+
+CHANGE = Change("top_p", (0.5, 0.7), (0.95, 0.9, 0.8, 0.7), applied, cuts=True)

@@ -1,0 +1,1 @@
+"""Other questions than those of sampling parameters, one a file."""

@@ -1,0 +1,72 @@
+"""Are tokens drawn from the distribution that is reported, if every parameter is neutral?
+
+Counts of the listed tokens, and of all others together, are held against the reported probabilities: G = 2 sum n ln(n /
+expected) of all prompts, and its distribution from multinomial draws, which is exact for small counts.
+"""
+
+from collections import Counter
+
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.observed import Observations, Observed
+from rlaudit.probe.server import Server
+
+SIMULATIONS = 4000
+SURE = 1e-3
+FEWEST = 100
+
+
+def ask(server: Server, seen: Observations) -> Checked:
+    """Judge the draws that were made for the prompts with an open next token."""
+    del server
+    draws = sum(len(found.drawn) for found in seen.open)
+    if draws < FEWEST:
+        return untold(f"{draws} draws are too few to tell")
+    p = p_value(seen)
+    figures = {"draws": float(draws), "p": p}
+    if p < SURE:
+        return Checked(
+            found=True,
+            answer=f"tokens are not drawn from the reported distribution (p {p:.2g}, {draws} draws): something else "
+            "than the parameters of the request is applied",
+            figures=figures,
+        )
+    return Checked(found=False, answer=f"{draws} draws follow the reported distribution (p {p:.2g})", figures=figures)
+
+
+def p_value(seen: Observations, seed: int = 0) -> float:
+    """Return the probability of draws at least as far from the reported distribution."""
+    rng = np.random.default_rng(seed)
+    observed, simulated = 0.0, np.zeros(SIMULATIONS)
+    for found in seen.open:
+        probabilities = _probabilities(found)
+        counts = _counts(found)
+        observed += float(_distance(counts[None], probabilities)[0])
+        simulated += _distance(rng.multinomial(int(counts.sum()), probabilities, SIMULATIONS), probabilities)
+    return float((1 + np.sum(simulated >= observed)) / (1 + SIMULATIONS))
+
+
+def _probabilities(found: Observed) -> Floats:
+    """Return the probabilities of the listed tokens and of all others."""
+    listed = np.exp(found.context.logprobs_K)
+    whole = np.append(listed, max(1.0 - listed.sum(), 1e-9))
+    probabilities: Floats = whole / whole.sum()
+    return probabilities
+
+
+def _counts(found: Observed) -> Floats:
+    times = Counter(found.drawn)
+    listed = [times[token] for token in found.context.tokens]
+    return np.array([*listed, len(found.drawn) - sum(listed)], dtype=np.float64)
+
+
+def _distance(counts_NK: Floats, probabilities_K: Floats) -> Floats:
+    expected_NK = counts_NK.sum(axis=1, keepdims=True) * probabilities_K
+    ratio_NK = np.where(counts_NK > 0, counts_NK / expected_NK, 1.0)
+    distance_N: Floats = 2.0 * np.sum(counts_NK * np.log(ratio_NK), axis=1)
+    return distance_N
+
+
+CHECK = Check("draws", "Are tokens drawn from the distribution that is reported?", ask)

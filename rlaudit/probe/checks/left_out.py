@@ -1,0 +1,106 @@
+"""What is a parameter if a request leaves it out? Servers put in those of the model's generation_config.json, or theirs.
+
+Each is left out by itself. The values that servers put in are tried for the nearest; with a report that leaves the
+parameter out only the draws tell, and a mild value (top-p .95) may stay open.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rlaudit.probe.answer import NotAnAnswer, Position
+from rlaudit.probe.change import DECIDES, Change, changes, draws_ratio, report_fit
+from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.observed import Observations, Observed
+from rlaudit.probe.server import Refused, Server
+from rlaudit.text.enumerated import enumerated
+
+# More than for one parameter, as a usual top-p of .95 shows in one draw of twenty.
+MOST_PROMPTS = 8
+# Tolerances beyond which a report is no farther off.
+FAR = 10.0
+
+
+def ask(server: Server, seen: Observations) -> Checked:
+    """Ask with each parameter left out by itself."""
+    if not seen.open:
+        return untold("no prompt of those tried has an open next token with this model")
+    put_in, neutral, open_names = [], [], []
+    for change in changes():
+        if change.name in server.refuses or not change.usual:
+            continue
+        found = _put_in(server, change, seen)
+        if found is None:
+            open_names.append(change.name)
+        elif found:
+            put_in.append(found)
+        else:
+            neutral.append(change.name)
+    unsure = f"; of {enumerated(open_names)} that is not told" if open_names else ""
+    if put_in:
+        return Checked(
+            found=True,
+            answer=f"left out of a request, the server puts in {enumerated(put_in)}{unsure}: write every parameter out",
+        )
+    if not neutral:
+        return untold("the draws are too few to tell what the server puts in")
+    return Checked(found=False, answer=f"left out of a request, {enumerated(neutral)} are neutral{unsure}")
+
+
+def _put_in(server: Server, change: Change, seen: Observations) -> str | None:
+    """Return the parameter with the value that fits best, "" if it is neutral, None if that is not told."""
+    observed = seen.of(change)[:MOST_PROMPTS]
+    asked = [(found, positions) for found in observed if (positions := _asked(server, change, found))]
+    reported = change.name in seen.reported
+    differs = [_reported_apart(found, positions[0]) > seen.tolerance for found, positions in asked]
+    scores = {value: _score(change, value, asked, seen.tolerance, reported) for value in change.usual}
+    best = max(scores, key=lambda value: scores[value])
+    if scores[best] > DECIDES:
+        return f"{change.name} about {best}"
+    if any(differs):
+        return f"another {change.name}"
+    return "" if asked and scores[best] < -DECIDES else None
+
+
+def _asked(server: Server, change: Change, found: Observed) -> list[Position]:
+    try:
+        return found.positions(server.ask(**found.request(server.most_choices, **{change.name: None})))
+    except (Refused, NotAnAnswer):
+        return []
+
+
+def _reported_apart(found: Observed, position: Position) -> float:
+    """Return by how much a report differs from that with the parameter written out, nats; inf if a token is cut."""
+    if position.cut & set(found.context.tokens):
+        return float("inf")
+    both = list(_both(found, position))
+    return float(np.sqrt(np.mean(np.square(both)))) if both else 0.0
+
+
+def _both(found: Observed, position: Position) -> Iterator[float]:
+    for token, logprob in zip(found.context.tokens, found.context.logprobs_K, strict=True):
+        if token in position.top:
+            yield position.top[token] - logprob
+
+
+def _score(
+    change: Change, value: object, asked: list[tuple[Observed, list[Position]]], tolerance: float, reported: bool
+) -> float:
+    """Return how much likelier draws and reports are with the value than without: log likelihood ratio, nats.
+
+    reported: whether the report is known to have the parameter; else one without it says nothing.
+    """
+    score = 0.0
+    for found, positions in asked:
+        weights_K = change.applied(found.context, value)
+        if weights_K is None:
+            continue
+        score += draws_ratio(found.context, [position.token for position in positions], weights_K, change.cuts)
+        fit = report_fit(found.context, positions[0], weights_K, change.cuts)
+        if reported or fit.without > tolerance:
+            near, far = (min(distance, FAR * tolerance) / tolerance for distance in (fit.applied, fit.without))
+            score += 0.5 * (far**2 - near**2)
+    return score
+
+
+CHECK = Check("left-out", "What are the parameters that a request leaves out?", ask)

@@ -1,0 +1,104 @@
+"""The course of a probe: who is there, the prompts, each sampling parameter, then every other question.
+
+A server that stops answering, or a budget that is spent, ends it with what is known so far.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rlaudit.errors import NotFinished
+from rlaudit.probe.answer import NotAnAnswer
+from rlaudit.probe.budget import Spent
+from rlaudit.probe.change import changes
+from rlaudit.probe.checked import Checked, checks, untold
+from rlaudit.probe.meet import Who, meet
+from rlaudit.probe.observed import Observations, observe
+from rlaudit.probe.server import Refused, Server, Stopped
+from rlaudit.probe.told import Told, tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """A question that is not about one parameter, and what came of it."""
+
+    name: str
+    question: str
+    checked: Checked
+    requests: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probed:
+    """What the answers of one server tell."""
+
+    who: Who
+    parameters: Sequence[Told]
+    checks: Sequence[Answered]
+    # Root mean square difference between the reports of equal requests, of the noisiest prompt, nats.
+    noise: float
+    requests: int
+    tokens: int
+    seconds: float
+    # Why the course ended early.
+    stopped: str | None = None
+
+    def parameter(self, name: str) -> Told | None:
+        """Return what is told of a parameter, None if the course ended before it."""
+        return next((told for told in self.parameters if told.name == name), None)
+
+
+def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> Probed:
+    """Ask a server everything. say_now: told what is asked next.
+
+    Raises NotFinished if the server cannot be asked at all.
+    """
+    start = time.monotonic()
+    parameters: list[Told] = []
+    answered: list[Answered] = []
+    noise, stopped = 0.0, None
+    try:
+        who = meet(server, model)
+    except (Stopped, Spent) as error:
+        raise NotFinished(f"{server.address}: {error}", "is the server up, and reached from this machine?") from error
+    try:
+        say_now(f"{server.address}: the same prompts twice")
+        seen = observe(server)
+        noise = seen.noise
+        for change in changes():
+            say_now(f"{server.address}: {change.name}")
+            parameters.append(tell(server, change, seen))
+        seen = replace(seen, reported=frozenset(told.name for told in parameters if told.in_report))
+        for check in checks():
+            say_now(f"{server.address}: {check.question}")
+            before, since = server.budget.asked, time.monotonic()
+            checked = _asked(check.ask, server, seen)
+            answered.append(
+                Answered(
+                    name=check.name,
+                    question=check.question,
+                    checked=checked,
+                    requests=server.budget.asked - before,
+                    seconds=time.monotonic() - since,
+                )
+            )
+    except (Stopped, Spent) as error:
+        stopped = str(error)
+    return Probed(
+        who=who,
+        parameters=parameters,
+        checks=answered,
+        noise=noise,
+        requests=server.budget.asked,
+        tokens=server.budget.generated,
+        seconds=time.monotonic() - start,
+        stopped=stopped,
+    )
+
+
+def _asked(ask: Callable[[Server, Observations], Checked], server: Server, seen: Observations) -> Checked:
+    try:
+        return ask(server, seen)
+    except (Refused, NotAnAnswer) as error:
+        return untold(f"the server does not answer as asked: {error}")

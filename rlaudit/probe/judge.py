@@ -1,0 +1,167 @@
+"""What a probed server's logprobs mean, and whether that is what the trainer assumes.
+
+`known` parameters are those that the answers tell of. A rollout's report has those of its sampling parameters that the
+server reports, so its meaning is known for any request, and is held against what the trainer computes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+
+from rlaudit.causes.attribution.semantic_signatures import FILTERS_NOT_REPLAYED, TRAINER_TEMPERATURE
+from rlaudit.diagnosis.semantic import step_of
+from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
+from rlaudit.meaning.candidates import FILTERS, PENALTIES, RAW, Semantics
+from rlaudit.probe.course import Probed
+from rlaudit.text.enumerated import enumerated
+
+if TYPE_CHECKING:
+    from rlaudit.diagnosis.compare_sampling import Meanings
+
+RAW_LOGPROBS, PENALTY = "raw-logprobs", "penalty"
+# Before it, processed logprobs were those before temperature and filters (v1/sample/sampler.py of 0.10.1.1, 0.10.2).
+PROCESSED_SINCE = Version("0.10.2")
+NO_TRAINER = "no trainer was named"
+NAME_ONE = "name the trainer: --config run.sh, or --temperature T and --trainer-temperature T"
+NOT_MEASURED = "a probe has no logprobs of the trainer"
+COMPARE = "rlaudit compare on logged rollouts, or rlaudit ablate"
+
+
+def layers_of(probed: Probed, meanings: "Meanings | None") -> list[Judgement]:
+    """Return the judgement of each layer. meanings: the rollout's request and the trainer, None if neither was named."""
+    semantic = untested(Layer.SEMANTIC, NO_TRAINER, NAME_ONE) if meanings is None else _semantic(probed, meanings)
+    return [semantic, *(untested(layer, NOT_MEASURED, COMPARE) for layer in (Layer.INFERENCE_PATH, Layer.OBJECTIVE))]
+
+
+def reported_of(probed: Probed, sampling: Semantics) -> tuple[Semantics, tuple[str, ...]]:
+    """Return what a report of such a request means, and the parameters of the request of which that is not told."""
+    on = asked_of(sampling)
+    told = {name: probed.parameter(name) for name in on}
+    open_names = tuple(name for name, parameter in told.items() if parameter is None or parameter.in_report is None)
+    without = {name: getattr(RAW, name) for name, parameter in told.items() if parameter and not parameter.in_report}
+    return replace(sampling, **without), open_names
+
+
+def asked_of(sampling: Semantics) -> tuple[str, ...]:
+    """Return the parameters of a request that are not neutral."""
+    return sampling.differences(RAW, tolerance=0.0)
+
+
+def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
+    sampling, trainer = meanings.sampling, meanings.trainer
+    reported, untold = reported_of(probed, sampling)
+    apart = [name for name in reported.differences(trainer) if name not in untold]
+    dropped = [name for name in asked_of(sampling) if _drawn(probed, name) is False]
+    hidden = [answer for answer in probed.checks if answer.name == "draws" and answer.checked.found]
+    evidence = tuple(
+        f"{name}: {told.because}" for name in asked_of(sampling) if (told := probed.parameter(name)) is not None
+    )
+    if dropped:
+        return judged_as(
+            Layer.SEMANTIC,
+            Verdict.MISMATCH,
+            f"the server does not apply {enumerated(dropped)}: its draws do not follow",
+            words=f"{enumerated(dropped)} not applied",
+            evidence=evidence,
+            falsifier="draws that follow it",
+            following="look at what stands between the client and vLLM: a router, a gateway, a plug-in",
+        )
+    if apart:
+        cause = _cause(apart, reported, sampling)
+        return judged_as(
+            Layer.SEMANTIC,
+            Verdict.MISMATCH,
+            f"the report is {reported.describe()}, the trainer computes {trainer.describe()}",
+            causes=(cause,),
+            evidence=evidence,
+            falsifier="a report that changes with the parameter as the trainer's logprobs do",
+            following=raw_step(probed.who.release) if cause == RAW_LOGPROBS else step_of(cause, sampling),
+        )
+    if hidden:
+        return judged_as(
+            Layer.SEMANTIC,
+            Verdict.MISMATCH,
+            hidden[0].checked.answer,
+            words="hidden sampling",
+            evidence=evidence,
+            falsifier="draws that follow the reported distribution",
+            following="write every parameter out, and look for a plug-in or logits processor",
+        )
+    if untold:
+        return judged_as(
+            Layer.SEMANTIC,
+            Verdict.INCONCLUSIVE,
+            f"whether the report has {enumerated(untold)} is not told",
+            evidence=evidence,
+            following=f"sample without {enumerated(untold)}, or {COMPARE}",
+        )
+    unsure = [name for name in asked_of(sampling) if _drawn(probed, name) is None]
+    return judged_as(
+        Layer.SEMANTIC,
+        Verdict.NOTHING_FOUND if unsure else Verdict.MATCH,
+        f"the report is what the trainer computes: {reported.describe()}"
+        + (f"; whether draws follow {enumerated(unsure)} is not told" if unsure else ""),
+        evidence=evidence,
+        falsifier="a report that leaves out a parameter of the request",
+    )
+
+
+def _drawn(probed: Probed, name: str) -> bool | None:
+    told = probed.parameter(name)
+    return None if told is None else told.in_draws
+
+
+def _cause(apart: Sequence[str], reported: Semantics, sampling: Semantics) -> str:
+    """Return the cause by its name in `explain`."""
+    if reported != sampling and any(getattr(reported, name) != getattr(sampling, name) for name in apart):
+        return RAW_LOGPROBS
+    if set(apart) <= set(FILTERS):
+        return FILTERS_NOT_REPLAYED
+    if set(apart) <= {*PENALTIES, "logit_bias"}:
+        return PENALTY
+    return TRAINER_TEMPERATURE
+
+
+def raw_step(release: str | None) -> str:
+    """Return what makes a server report processed logprobs. release: of vLLM, None if it is another server."""
+    if release is None or Version(release) >= PROCESSED_SINCE:
+        start = "start the server with" if release else "if it is vLLM, start it with"
+        return f"{start} --logprobs-mode processed_logprobs"
+    return f"vLLM {release} cannot report processed logprobs on V1: move to {PROCESSED_SINCE} or later"
+
+
+def answer_of(probed: Probed) -> list[str]:
+    """Return in sentences what the logprobs of a server mean."""
+    reports: dict[Any, list[str]] = {True: [], False: [], None: []}
+    for told in probed.parameters:
+        reports[told.in_report].append(told.name)
+    has, lacks, untold = reports[True], reports[False], reports[None]
+    lines = []
+    if lacks and not has:
+        lines.append(f"The logprobs are raw: they leave out {enumerated(lacks)}.")
+        lines.append("A trainer that divides its logits by the temperature computes them only at temperature 1.")
+    elif has and not lacks:
+        lines.append(f"The logprobs are processed: they have {enumerated(has)}.")
+    elif has and lacks:
+        lines.append(f"The logprobs have {enumerated(has)}, and leave out {enumerated(lacks)}.")
+    dropped = [told.name for told in probed.parameters if told.in_draws is False]
+    if dropped:
+        lines.append(f"The server does not apply {enumerated(dropped)}: something before the sampler drops it.")
+    lines += [
+        f"{_sentence(answer.checked.answer)}."
+        for answer in probed.checks
+        if answer.checked.found and answer.name in LEADS
+    ]
+    if untold:
+        lines.append(f"Not told: {enumerated(untold)} (the reasons are below).")
+    return lines
+
+
+# Checks whose finding changes what a rollout means.
+LEADS = ("draws", "left-out")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

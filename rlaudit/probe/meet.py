@@ -1,0 +1,131 @@
+"""Who is there: release, model, limits, and what the server takes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from packaging.version import InvalidVersion, Version
+
+from rlaudit.errors import NotFinished
+from rlaudit.probe.answer import Answer, NotAnAnswer
+from rlaudit.probe.server import Refused, Server
+from rlaudit.text.printable import one_line, printable
+
+TRIED = "The name of the dog was"
+# What a server of another kind than vLLM may refuse.
+OPTIONAL = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+AS_IDS = "return_tokens_as_token_ids"
+LOGPROBS = (20, 5, 2, 1)
+MOST_OF_A_NAME = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Who:
+    """A server as it presents itself; None for what it does not say."""
+
+    address: str
+    # Of vLLM.
+    release: str | None
+    model: str
+    most_tokens: int | None
+    # `v1/completions` or `v1/chat/completions`.
+    endpoint: str
+    logprobs: int
+    choices: int
+    # By the parameters that it refuses, what it says.
+    refuses: Mapping[str, str]
+
+
+def meet(server: Server, model: str | None = None) -> Who:
+    """Find out what the server takes, and set it up so.
+
+    Raises NotFinished if it has no model, or returns no logprobs in any way; Stopped and Spent as `Server.ask`.
+    """
+    version = server.get("version")
+    release = version.get("version") if isinstance(version, Mapping) else None
+    models = _models(server)
+    if model is None and not models:
+        raise NotFinished(f"{server.address} lists no model", "is it a server of the OpenAI kind? else name --model")
+    server.model = model or next(iter(models))
+    _settle(server)
+    return Who(
+        address=server.address,
+        release=_release(release),
+        model=_name(server.model),
+        most_tokens=models.get(server.model),
+        endpoint="v1/chat/completions" if server.chat else "v1/completions",
+        logprobs=server.most_logprobs,
+        choices=server.most_choices,
+        refuses=dict(server.refuses),
+    )
+
+
+def _models(server: Server) -> dict[str, int | None]:
+    document = server.get("v1/models")
+    listed = document.get("data") if isinstance(document, Mapping) else None
+    models: dict[str, int | None] = {}
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("id"), str):
+            length = entry.get("max_model_len")
+            models[entry["id"]] = length if isinstance(length, int) and not isinstance(length, bool) else None
+    return models
+
+
+def _settle(server: Server) -> None:
+    """Leave out what the server refuses, one thing after the other, in completions and then in chats."""
+    said: list[str] = []
+    for chat in (False, True):
+        server.chat = chat
+        if _tried(server, said):
+            return
+        if _without_extras(server, said):
+            return
+    why = f": {said[-1]}" if said else ""
+    raise NotFinished(f"{server.address} returns no logprobs, for completions or chats{why}", "does it serve a model?")
+
+
+def _without_extras(server: Server, said: list[str]) -> bool:
+    """Ask for as little as can be, then add what is taken; False if even that is refused."""
+    server.refuses = dict.fromkeys((*OPTIONAL, AS_IDS), "")
+    server.most_choices = 1
+    for number in LOGPROBS:
+        server.most_logprobs = number
+        if _tried(server, said):
+            break
+    else:
+        server.refuses, server.most_logprobs, server.most_choices = {}, LOGPROBS[0], 64
+        return False
+    for name in (*OPTIONAL, AS_IDS):
+        server.refuses.pop(name)
+        if not _tried(server, said):
+            server.refuses[name] = said[-1]
+    for number in (64, 8):
+        server.most_choices = number
+        if _tried(server, said):
+            return True
+    server.most_choices = 1
+    return True
+
+
+def _tried(server: Server, said: list[str]) -> bool:
+    try:
+        return _has_alternatives(server.ask(TRIED, choices=server.most_choices))
+    except (Refused, NotAnAnswer) as error:
+        said.append(str(error))
+        return False
+
+
+def _has_alternatives(answer: Answer) -> bool:
+    return any(len(position.top) > 1 for position in answer.drawn())
+
+
+def _release(version: object) -> str | None:
+    """Return a release of vLLM, None if a server says something else under that address."""
+    try:
+        return str(Version(version)) if isinstance(version, str) else None
+    except InvalidVersion:
+        return None
+
+
+def _name(text: str) -> str:
+    shown: str = printable(one_line(text))[:MOST_OF_A_NAME]
+    return shown

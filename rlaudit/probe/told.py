@@ -1,0 +1,129 @@
+"""What the answers tell of one sampling parameter: whether the report has it, and whether the draws have it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlaudit.probe.answer import ID_PREFIX, NotAnAnswer
+from rlaudit.probe.change import DECIDES, Change, Fit, draws_ratio, report_fit
+from rlaudit.probe.observed import Observations, Observed
+from rlaudit.probe.server import Refused, Server
+
+# Prompts a value is asked in.
+MOST_PROMPTS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """One parameter. None: not told, and `because` says why."""
+
+    name: str
+    # Values that were asked for.
+    asked: Sequence[Any]
+    in_report: bool | None
+    in_draws: bool | None
+    # Prompts and draws that this rests on.
+    prompts: int
+    draws: int
+    because: str
+
+
+def tell(server: Server, change: Change, seen: Observations) -> Told:
+    """Ask for a parameter in several prompts, and return what the answers tell. Raises Stopped and Spent."""
+    if change.name in server.refuses:
+        return _untold(change, f"the server refuses it: {server.refuses[change.name]}".rstrip(": "))
+    observed = seen.of(change)
+    fits: list[Fit] = []
+    ratio, draws, prompts, refusal = 0.0, 0, 0, ""
+    for value in change.values:
+        for found, weights_K in _usable(change, value, observed)[:MOST_PROMPTS]:
+            asked = _as_asked(server, change, value, found)
+            if asked is None:
+                return _untold(change, "the server shows no token ids, which a bias is given by")
+            try:
+                answer = server.ask(**found.request(server.most_choices, **{change.name: asked}))
+            except (Refused, NotAnAnswer) as error:
+                refusal = str(error)
+                continue
+            positions = found.positions(answer)
+            if positions:
+                prompts += 1
+                draws += len(positions)
+                fits.append(report_fit(found.context, positions[0], weights_K, change.cuts))
+                drawn = [position.token for position in positions]
+                ratio += draws_ratio(found.context, drawn, weights_K, change.cuts)
+    if not fits:
+        return _untold(change, refusal or "in no prompt does it change what this model would say next")
+    said = [fit.told(seen.tolerance) for fit in fits]
+    in_draws = True if ratio > DECIDES else False if ratio < -DECIDES else None
+    if change.name == "logit_bias" and in_draws is not True and not _shows_ids(observed):
+        # A text may be another token by itself than where it was listed.
+        return _untold(change, "the server shows no token ids, and the id that it has for a text had no effect")
+    in_report = _agreed(said)
+    because = _because(said, min(fits, key=_decisive), in_draws, draws, seen.tolerance)
+    return Told(
+        name=change.name,
+        asked=change.values,
+        in_report=in_report,
+        in_draws=in_draws,
+        prompts=prompts,
+        draws=draws,
+        because=because,
+    )
+
+
+def _usable(change: Change, value: Any, observed: Sequence[Observed]) -> list[tuple[Observed, Any]]:
+    weighed = [(found, change.applied(found.context, value)) for found in observed]
+    return [(found, weights_K) for found, weights_K in weighed if weights_K is not None]
+
+
+def _as_asked(server: Server, change: Change, value: Any, found: Observed) -> Any:
+    """Return the value as a request holds it: a bias is a mapping from ids. None if no id is known."""
+    if change.name != "logit_bias":
+        return value
+    token = next(token for token, is_it in zip(found.context.tokens, found.context.biased_K, strict=True) if is_it)
+    if token.startswith(ID_PREFIX):
+        return {token.removeprefix(ID_PREFIX): value}
+    ids = server.ids_of(token)
+    return {str(ids[-1]): value} if ids is not None and len(ids) == 1 else None
+
+
+def _shows_ids(observed: Sequence[Observed]) -> bool:
+    return any(token.startswith(ID_PREFIX) for found in observed for token in found.context.tokens)
+
+
+def _agreed(told: Sequence[bool | None]) -> bool | None:
+    """Return what the prompts say that say something, None if they contradict each other or none does."""
+    said = {value for value in told if value is not None}
+    return said.pop() if len(said) == 1 else None
+
+
+def _decisive(fit: Fit) -> float:
+    """Return what sorts the fit first that is nearest to one of the two and farthest from the other."""
+    near, far = sorted((fit.without, fit.applied))
+    return near - min(far, 100.0)
+
+
+def _because(said: Sequence[bool | None], clearest: Fit, in_draws: bool | None, draws: int, tolerance: float) -> str:
+    figures = f"{_nats(clearest.without)} from a report without it, {_nats(clearest.applied)} from one with it"
+    have, lack = said.count(True), said.count(False)
+    if have and lack:
+        reported = f"{have} of {have + lack} prompts have it, {lack} not: is there one server behind this address?"
+    elif have or lack:
+        reported = f"{'in' if have else 'not in'} the report ({figures})"
+    elif clearest.is_neither(tolerance):
+        reported = f"the report changes in a way that is neither ({figures})"
+    else:
+        reported = f"the report does not tell ({figures}; equal requests differ too much)"
+    drawn = {True: "follow it", False: "do not follow it", None: "do not tell"}
+    return f"{reported}; {draws} draws {drawn[in_draws]}"
+
+
+def _nats(distance: float) -> str:
+    return "a cut token" if distance == float("inf") else f"{distance:.3f} nats"
+
+
+def _untold(change: Change, because: str) -> Told:
+    return Told(
+        name=change.name, asked=change.values, in_report=None, in_draws=None, prompts=0, draws=0, because=because
+    )

@@ -1,0 +1,90 @@
+"""The report of a probe: what the logprobs mean, each sampling parameter, then the other questions."""
+
+from typing import TYPE_CHECKING
+
+from rlaudit.probe.course import Answered, Probed
+from rlaudit.report.rendering.moved import moved
+from rlaudit.report.rendering.outline import COST, Entries, Outline, Prose, Section, Table, listed, not_seen, verdicts
+from rlaudit.text.counted import counted
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+SAID = {True: "yes", False: "no", None: "not told"}
+
+
+def outline(report: "Report") -> Outline:
+    """Return the outline, in reading order."""
+    servers = report["probe"].servers
+    *before, last = servers
+    return Outline(
+        " -> ".join(_title(probed) for probed in servers),
+        [
+            moved(report),
+            Section("answer", "What the logprobs mean", [Prose(report["probe"].answer)], leads=True),
+            # Without a trainer there is nothing to judge, and the answer says what is missing.
+            *([] if report["probe"].trainer is None else [verdicts(report)]),
+            Section("parameters", "Sampling parameters", [_table(before[0] if before else None, last)]),
+            Section("questions", "Other questions", [Entries(_questions(before[0] if before else None, last))]),
+            not_seen(report),
+            listed("cost", COST, [_cost(probed) for probed in servers], mark=""),
+        ],
+        facts=[counted(sum(probed.requests for probed in servers), "request")],
+        about=[_about(probed) for probed in servers],
+    )
+
+
+def _title(probed: Probed) -> str:
+    release = f"vLLM {probed.who.release}" if probed.who.release else "a server"
+    return f"{release} at {probed.who.address}"
+
+
+def _about(probed: Probed) -> str:
+    who = probed.who
+    length = f", at most {who.most_tokens} tokens" if who.most_tokens else ""
+    return f"{who.model}{length}, asked through {who.endpoint} for {counted(who.logprobs, 'logprob')}"
+
+
+def _table(today: Probed | None, after: Probed) -> Table:
+    if today is None:
+        header = ("parameter", "in the report", "in the draws", "prompts", "draws")
+        rows = [
+            [told.name, SAID[told.in_report], SAID[told.in_draws], str(told.prompts), str(told.draws)]
+            for told in after.parameters
+        ]
+        marked = frozenset(row for row, told in enumerate(after.parameters) if told.in_draws is False)
+        return Table(header, rows, marked=marked)
+    header = ("parameter", "report today", "report after", "draws today", "draws after")
+    rows, apart = [], []
+    for told in after.parameters:
+        old = today.parameter(told.name)
+        rows.append(
+            [
+                told.name,
+                SAID[old.in_report if old else None],
+                SAID[told.in_report],
+                SAID[old.in_draws if old else None],
+                SAID[told.in_draws],
+            ]
+        )
+        apart.append(old is not None and {old.in_report, told.in_report} == {True, False})
+    return Table(header, rows, marked=frozenset(row for row, is_apart in enumerate(apart) if is_apart))
+
+
+def _questions(today: Probed | None, after: Probed) -> list[tuple[str, list[str]]]:
+    old = {answered.name: answered for answered in today.checks} if today else {}
+    return [
+        (answered.question, _said(old.get(answered.name), answered))
+        for answered in after.checks
+        if answered.checked.found is not None
+    ]
+
+
+def _said(old: Answered | None, new: Answered) -> list[str]:
+    if old is None or old.checked.answer == new.checked.answer:
+        return [new.checked.answer]
+    return [f"today: {old.checked.answer}", f"after: {new.checked.answer}"]
+
+
+def _cost(probed: Probed) -> str:
+    return f"{probed.who.address}: {probed.requests} requests, {probed.tokens} tokens, {probed.seconds:.0f} s"

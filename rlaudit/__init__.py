@@ -5,6 +5,7 @@ The house, top floor first. A package needs only what stands below it (`lint-imp
     cli         options in, one call, exit code out
     ablation    the course of `rlaudit ablate`: a recipe is carried out, and judged as it forms
     report      one typed report per command (`of_*.py`), and its formats, outlines and pictures
+    probe       questions to a running server, a sampling parameter or a check a file
     diagnosis   evidence in, three layers out and the sentences of the answer: arms, logs, updates, recordings alike
     causes      what can be wrong, one signature a file, and the procedure that names them
     laboratory  recipe to outcomes: factors, arms, weight updates, the trainer's scores; judges nothing

@@ -24,7 +24,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "probe": (
         "rlaudit probe http://localhost:8000",
-        "rlaudit probe http://today:8000 http://new:8000 --config run.sh",
+        "rlaudit probe http://today:8000 http://new:8000 --config base.yaml",
     ),
     "curves": ("rlaudit curves before.csv after.csv", "rlaudit curves after.csv --gate 'k3<0.015'"),
     "diagnose": ("rlaudit diagnose runs/v0-to-v1 compare.json",),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlaudit.cli.options import FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet, Require, threshold_of
-from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.errors import UsageError
-from rlaudit.files.read_regular import read_regular
+from rlaudit.files.read_regular import NotRegular, read_regular
 from rlaudit.secrets import learn
 from rlaudit.severity import FailFor
 from rlaudit.text.progress import Progress
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_sampling import Meanings
 
 REQUESTS, TOKENS = 400, 60_000
+MOST_OF_A_KEY = 16_384
 
 
 def probe(
@@ -63,6 +64,10 @@ def probe(
         str | None, typer.Option(metavar="VARIABLE", help="The environment variable that holds the server's key.")
     ] = None,
     key_file: Annotated[Path | None, typer.Option(metavar="PATH", help="The file that holds the server's key.")] = None,
+    write_config: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Write what was found as a config that inspect reads; - for stdout."),
+    ] = None,
     output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
     fail_for: FailForWhat = FailFor.STATE,
@@ -70,6 +75,7 @@ def probe(
     quiet: Quiet = False,
 ) -> int:
     """Ask a running server what its logprobs mean: read-only, in a minute."""
+    from rlaudit.probe.as_config import as_config
     from rlaudit.probe.budget import Budget
     from rlaudit.probe.course import Probed
     from rlaudit.probe.course import probe as ask
@@ -98,6 +104,8 @@ def probe(
     for address in addresses:
         with Server(address, Budget(requests, tokens), key, timeout, at_once) as asked, progress.step(address):
             probed.append(ask(asked, model, progress.update))
+    if write_config is not None:
+        write_file(write_config, as_config(probed[-1]))
     document = document_of(probed, meanings, threshold_of(fail_on, fail_for), require is not None)
     return write_outputs(outputs, document)
 
@@ -117,13 +125,14 @@ def _key(variable: str | None, file: Path | None) -> str | None:
         raise UsageError("--key-variable and --key-file name two keys", "give one of them")
     if variable is not None:
         key = os.environ.get(variable, "").strip()
-        if not key:
-            raise UsageError(f"the environment variable {variable} holds no key")
     elif file is not None:
-        key = read_regular(file).decode("utf-8", "replace").strip()
-        if not key or not key.isascii() or not key.isprintable():
-            raise UsageError(f"{file} holds no key")
+        try:
+            key = read_regular(file, MOST_OF_A_KEY, "no key").decode("utf-8", "replace").strip()
+        except (OSError, NotRegular) as error:
+            raise UsageError(f"{file} holds no key: {error}") from error
     else:
         return None
+    if not key or not key.isascii() or not key.isprintable():
+        raise UsageError(f"{file or variable} holds no key", "a key is one line of letters, digits and signs")
     learn({"api_key": key})
     return key

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 CUT = -9000.0
+MOST_NATS = 1e6
 # vLLM's own name of a token if `return_tokens_as_token_ids` was given.
 ID_PREFIX = "token_id:"
 
@@ -94,8 +95,11 @@ def _position(token: Any, logprob: Any, pairs: Any) -> Position:
 def _logprob(value: Any) -> float:
     if value is None:
         return -math.inf
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise NotAnAnswer("a logprob is no number")
+    # JSON has whole numbers that no float holds.
+    if not -MOST_NATS < value < MOST_NATS:
+        raise NotAnAnswer("a logprob is no number of nats")
     return -math.inf if value <= CUT else float(value)
 
 

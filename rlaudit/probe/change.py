@@ -2,7 +2,7 @@
 
 A context is asked for twice: with every parameter neutral, and with one changed. What the change does to log
 probabilities is known from the sampler's definition (vLLM v1/sample/sampler.py), up to a constant that only the whole
-vocabulary knows. Two questions have separate answers: whether the *report* has the change, and whether the *draws* have.
+vocabulary knows. Two questions have answers of their own: whether the *report* has it, and whether *draws* follow it.
 """
 
 import importlib
@@ -53,8 +53,8 @@ class Change:
     """One parameter, by vLLM's name."""
 
     name: str
-    # The values that are asked for, and those that servers put in by themselves.
-    values: Sequence[Any]
+    # The values that are asked for in a context, and those that servers put in by themselves.
+    values: Callable[[Context], Sequence[Any]]
     usual: Sequence[Any]
     applied: Applied
     # Whether it takes tokens out, so that the weights of the others add up to 1 as they are.
@@ -74,10 +74,17 @@ def changes() -> tuple[Change, ...]:
 
 
 def context_of(
-    position: Position, generated: Iterable[str] = (), in_prompt: Iterable[str] = (), biased: str | None = None
+    position: Position,
+    listed: int,
+    generated: Iterable[str] = (),
+    in_prompt: Iterable[str] = (),
+    biased: str | None = None,
 ) -> Context:
-    """Return the context of a position that was asked for with every parameter neutral."""
-    ranked = sorted(position.top.items(), key=lambda pair: -pair[1])
+    """Return the context of a position that was asked for with every parameter neutral.
+
+    listed: how many alternatives were asked for. vLLM lists the token that was drawn as well, which may rank far below.
+    """
+    ranked = sorted(position.top.items(), key=lambda pair: -pair[1])[:listed]
     tokens = tuple(token for token, _ in ranked)
 
     def among(names: Iterable[str]) -> NDArray[np.bool_]:

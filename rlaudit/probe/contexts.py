@@ -20,4 +20,6 @@ REPEATING = (
     "ha ha ha ha ha ha ha ha ha ha",
     "very very very very very very very very",
     "one two one two one two one two one two",
+    "the the the the the the the the the the",
+    "yes yes yes yes yes yes yes yes yes yes",
 )

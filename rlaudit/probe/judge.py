@@ -30,7 +30,7 @@ COMPARE = "rlaudit compare on logged rollouts, or rlaudit ablate"
 
 
 def layers_of(probed: Probed, meanings: "Meanings | None") -> list[Judgement]:
-    """Return the judgement of each layer. meanings: the rollout's request and the trainer, None if neither was named."""
+    """Return the judgement of each layer. meanings: the rollouts' request and the trainer, None if none was named."""
     semantic = untested(Layer.SEMANTIC, NO_TRAINER, NAME_ONE) if meanings is None else _semantic(probed, meanings)
     return [semantic, *(untested(layer, NOT_MEASURED, COMPARE) for layer in (Layer.INFERENCE_PATH, Layer.OBJECTIVE))]
 

@@ -1,5 +1,6 @@
 """Who is there: release, model, limits, and what the server takes."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ class Who:
     choices: int
     # By the parameters that it refuses, what it says.
     refuses: Mapping[str, str]
+    # Of vLLM's CacheConfig, by the server's metrics; empty without them.
+    cache: Mapping[str, str]
 
 
 def meet(server: Server, model: str | None = None) -> Who:
@@ -56,6 +59,7 @@ def meet(server: Server, model: str | None = None) -> Who:
         logprobs=server.most_logprobs,
         choices=server.most_choices,
         refuses=dict(server.refuses),
+        cache=_cache(server.get("metrics")),
     )
 
 
@@ -116,6 +120,16 @@ def _tried(server: Server, said: list[str]) -> bool:
 
 def _has_alternatives(answer: Answer) -> bool:
     return any(len(position.top) > 1 for position in answer.drawn())
+
+
+def _cache(metrics: object) -> dict[str, str]:
+    """Return the labels of `vllm:cache_config_info`, which every release from 0.8.5 on has."""
+    found = (
+        re.search(r"^vllm:cache_config_info\{([^}\n]{0,4000})\}", metrics, re.MULTILINE)
+        if isinstance(metrics, str)
+        else None
+    )
+    return dict(re.findall(r'(\w{1,60})="([^"]{0,200})"', found[1])) if found else {}
 
 
 def _release(version: object) -> str | None:

@@ -73,7 +73,7 @@ class Observations:
 
 def observe(server: Server) -> Observations:
     """Ask every prompt twice with every parameter neutral."""
-    opened = [found for prompt in OPEN if (found := _open(prompt, _twice(server, prompt, 1)))]
+    opened = [found for prompt in OPEN if (found := _open(server, prompt, _twice(server, prompt, 1)))]
     answers = {prompt: _twice(server, prompt, 2) for prompt in REPEATING}
     repeating = [found for prompt, twice in answers.items() if (found := _next(server, prompt, twice))]
     repeated = [found for prompt, twice in answers.items() if (found := _second(server, prompt, twice))]
@@ -82,25 +82,24 @@ def observe(server: Server) -> Observations:
 
 
 def _twice(server: Server, prompt: str, tokens: int) -> list[Answer]:
-    request = {"prompt": prompt, "tokens": tokens, "choices": server.most_choices}
     answers = []
     for _ in range(2):
         try:
-            answers.append(server.ask(**request))
+            answers.append(server.ask(prompt, tokens, server.most_choices))
         except (Refused, NotAnAnswer):
             continue
     return answers
 
 
-def _open(prompt: str, answers: Sequence[Answer]) -> Observed | None:
+def _open(server: Server, prompt: str, answers: Sequence[Answer]) -> Observed | None:
     reports = [position for answer in answers for position in list(answer.drawn())[:1]]
     if not reports or len(reports[0].top) < FEWEST_LISTED:
         return None
-    first = context_of(reports[0])
+    first = context_of(reports[0], server.most_logprobs)
     if first.likeliest > MOST_SURE:
         return None
     # Neither the likeliest, which a bias hardly moves, nor a rare one.
-    biased = context_of(reports[0], biased=first.tokens[2])
+    biased = context_of(reports[0], server.most_logprobs, biased=first.tokens[2])
     return Observed(prompt, 0, biased, reports, [position.token for answer in answers for position in answer.drawn()])
 
 
@@ -109,7 +108,7 @@ def _next(server: Server, prompt: str, answers: Sequence[Answer]) -> Observed | 
     reports = [position for answer in answers for position in list(answer.drawn())[:1]]
     if not reports or len(reports[0].top) < FEWEST_LISTED:
         return None
-    context = context_of(reports[0], (), _tokens_of(server, prompt, reports[0].top))
+    context = context_of(reports[0], server.most_logprobs, (), _tokens_of(server, prompt, reports[0].top))
     if not context.before_K.any() or context.before_K.all():
         return None
     return Observed(prompt, 0, context, reports, [position.token for answer in answers for position in answer.drawn()])
@@ -124,7 +123,7 @@ def _second(server: Server, prompt: str, answers: Sequence[Answer]) -> Observed 
         reports = [positions[0] for positions in per_answer if positions]
         if not reports or len(reports[0].top) < FEWEST_LISTED or first not in reports[0].top:
             continue
-        context = context_of(reports[0], [first], _tokens_of(server, prompt, reports[0].top))
+        context = context_of(reports[0], server.most_logprobs, [first], _tokens_of(server, prompt, reports[0].top))
         if np.exp(context.logprobs_K[context.generated_K]).sum() > 0.01:
             drawn = [position.token for positions in per_answer for position in positions]
             return Observed(prompt, 1, context, reports, drawn, first)

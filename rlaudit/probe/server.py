@@ -174,7 +174,7 @@ class Server:
         until = time.monotonic() + self._seconds
         with self._client.stream(method, address, json=body) as response:
             parts, size = [], 0
-            for part in response.iter_bytes(65536):
+            for part in response.iter_bytes():
                 parts.append(part)
                 size += len(part)
                 if size > MOST_BYTES:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rlaudit.arrays import Floats
 from rlaudit.probe.answer import ID_PREFIX, NotAnAnswer
 from rlaudit.probe.change import DECIDES, Change, Fit, draws_ratio, report_fit
 from rlaudit.probe.observed import Observations, Observed
 from rlaudit.probe.server import Refused, Server
 
-# Prompts a value is asked in.
-MOST_PROMPTS = 4
+# Prompts and values of one parameter.
+MOST_REQUESTS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,7 @@ class Told:
 
     name: str
     # Values that were asked for.
-    asked: Sequence[Any]
+    asked: Sequence[float]
     in_report: bool | None
     in_draws: bool | None
     # Prompts and draws that this rests on.
@@ -32,49 +33,54 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
     """Ask for a parameter in several prompts, and return what the answers tell. Raises Stopped and Spent."""
     if change.name in server.refuses:
         return _untold(change, f"the server refuses it: {server.refuses[change.name]}".rstrip(": "))
-    observed = seen.of(change)
     fits: list[Fit] = []
-    ratio, draws, prompts, refusal = 0.0, 0, 0, ""
-    for value in change.values:
-        for found, weights_K in _usable(change, value, observed)[:MOST_PROMPTS]:
-            asked = _as_asked(server, change, value, found)
-            if asked is None:
-                return _untold(change, "the server shows no token ids, which a bias is given by")
-            try:
-                answer = server.ask(**found.request(server.most_choices, **{change.name: asked}))
-            except (Refused, NotAnAnswer) as error:
-                refusal = str(error)
-                continue
-            positions = found.positions(answer)
-            if positions:
-                prompts += 1
-                draws += len(positions)
-                fits.append(report_fit(found.context, positions[0], weights_K, change.cuts))
-                drawn = [position.token for position in positions]
-                ratio += draws_ratio(found.context, drawn, weights_K, change.cuts)
+    values: set[float] = set()
+    ratio, draws, refusal = 0.0, 0, ""
+    for found, value, weights_K in _usable(change, seen.of(change)):
+        asked = _as_asked(server, change, value, found)
+        if asked is None:
+            return _untold(change, "the server shows no token ids, which a bias is given by")
+        try:
+            answer = server.ask(**found.request(server.most_choices, **{change.name: asked}))
+        except (Refused, NotAnAnswer) as error:
+            refusal = str(error)
+            continue
+        positions = found.positions(answer)
+        if positions:
+            values.add(float(value))
+            draws += len(positions)
+            fits.append(report_fit(found.context, positions[0], weights_K, change.cuts))
+            drawn = [position.token for position in positions]
+            ratio += draws_ratio(found.context, drawn, weights_K, change.cuts)
     if not fits:
         return _untold(change, refusal or "in no prompt does it change what this model would say next")
     said = [fit.told(seen.tolerance) for fit in fits]
     in_draws = True if ratio > DECIDES else False if ratio < -DECIDES else None
-    if change.name == "logit_bias" and in_draws is not True and not _shows_ids(observed):
+    if change.name == "logit_bias" and in_draws is not True and not _shows_ids(seen.of(change)):
         # A text may be another token by itself than where it was listed.
         return _untold(change, "the server shows no token ids, and the id that it has for a text had no effect")
     in_report = _agreed(said)
     because = _because(said, min(fits, key=_decisive), in_draws, draws, seen.tolerance)
     return Told(
         name=change.name,
-        asked=change.values,
+        asked=sorted(values),
         in_report=in_report,
         in_draws=in_draws,
-        prompts=prompts,
+        prompts=len(fits),
         draws=draws,
         because=because,
     )
 
 
-def _usable(change: Change, value: Any, observed: Sequence[Observed]) -> list[tuple[Observed, Any]]:
-    weighed = [(found, change.applied(found.context, value)) for found in observed]
-    return [(found, weights_K) for found, weights_K in weighed if weights_K is not None]
+def _usable(change: Change, observed: Sequence[Observed]) -> list[tuple[Observed, Any, Floats]]:
+    """Return the prompts and values in which the parameter would show, and what it would do there."""
+    usable = []
+    for found in observed:
+        for value in change.values(found.context):
+            weights_K = change.applied(found.context, value)
+            if weights_K is not None:
+                usable.append((found, value, weights_K))
+    return usable[:MOST_REQUESTS]
 
 
 def _as_asked(server: Server, change: Change, value: Any, found: Observed) -> Any:
@@ -124,6 +130,4 @@ def _nats(distance: float) -> str:
 
 
 def _untold(change: Change, because: str) -> Told:
-    return Told(
-        name=change.name, asked=change.values, in_report=None, in_draws=None, prompts=0, draws=0, because=because
-    )
+    return Told(name=change.name, asked=(), in_report=None, in_draws=None, prompts=0, draws=0, because=because)

@@ -5,9 +5,11 @@ import re
 import shlex
 import shutil
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+from toy_server import Toy, serving
 
 from rlaudit.cli.app import run
 
@@ -57,7 +59,13 @@ def run_line(line, folder, monkeypatch, lines=()):
     for earlier in dict.fromkeys(lines):
         if earlier != line and read & set(WRITTEN.findall(earlier)):
             run(rlaudit_words(earlier))
-    return run(rlaudit_words(line))
+    with ExitStack() as servers:
+        return run([_served(word, servers) for word in rlaudit_words(line)])
+
+
+def _served(word, servers):
+    """The word, or the address of a small server in place of that of a user's."""
+    return servers.enter_context(serving(Toy())) if re.fullmatch(r"http://\w+:8000", word) else word
 
 
 def lay_out(folder):

@@ -11,4 +11,4 @@ def applied(context: Context, value: float) -> Floats:
     return np.where(context.generated_K, context.logprobs_K - value, context.logprobs_K)
 
 
-CHANGE = Change("frequency_penalty", (1.5,), (0.5, 1.0), applied, looks_back="generated")
+CHANGE = Change("frequency_penalty", lambda _: (2.0,), (0.5, 1.0), applied, looks_back="generated")

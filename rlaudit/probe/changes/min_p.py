@@ -19,4 +19,4 @@ def applied(context: Context, value: float) -> Floats | None:
     return weights_K
 
 
-CHANGE = Change("min_p", (0.3, 0.1), (0.05, 0.1, 0.02, 0.01), applied, cuts=True)
+CHANGE = Change("min_p", lambda _: (0.3, 0.1), (0.05, 0.1, 0.02, 0.01), applied, cuts=True)

@@ -11,4 +11,4 @@ def applied(context: Context, value: float) -> Floats:
     return np.where(context.generated_K, context.logprobs_K - value, context.logprobs_K)
 
 
-CHANGE = Change("presence_penalty", (1.5,), (1.5, 1.0), applied, looks_back="generated")
+CHANGE = Change("presence_penalty", lambda _: (2.0,), (1.5, 1.0), applied, looks_back="generated")

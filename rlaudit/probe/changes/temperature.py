@@ -9,4 +9,4 @@ def applied(context: Context, value: float) -> Floats:
     return context.logprobs_K / value
 
 
-CHANGE = Change("temperature", (0.5, 2.0), (0.6, 0.7, 0.8, 0.9, 0.5, 0.2, 1.2), applied)
+CHANGE = Change("temperature", lambda _: (0.5, 2.0), (0.6, 0.7, 0.8, 0.9, 0.5, 0.2, 1.2), applied)

@@ -20,4 +20,4 @@ def applied(context: Context, value: int) -> Floats | None:
     return weights_K
 
 
-CHANGE = Change("top_k", (3,), (20, 50, 40, 10, 5, 64, 1), applied, cuts=True)
+CHANGE = Change("top_k", lambda _: (3,), (20, 50, 40, 10, 5, 64, 1), applied, cuts=True)

@@ -20,4 +20,10 @@ def applied(context: Context, value: float) -> Floats | None:
     return weights_K
 
 
-CHANGE = Change("top_p", (0.5, 0.7), (0.95, 0.9, 0.8, 0.7), applied, cuts=True)
+def values(context: Context) -> tuple[float, ...]:
+    """Return what keeps three tokens: half the mass of a flat distribution may lie beyond those that are listed."""
+    mass_K = np.cumsum(np.exp(context.logprobs_K))
+    return (round(float(mass_K[1] + mass_K[2]) / 2, 3),)
+
+
+CHANGE = Change("top_p", values, (0.95, 0.9, 0.8, 0.7), applied, cuts=True)

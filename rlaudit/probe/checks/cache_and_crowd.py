@@ -1,7 +1,7 @@
 """Does a logprob depend on what the server holds in its cache, or on what it does at the same time?
 
-A long prompt that nobody has asked before is read whole the first time, and from the prefix cache after that; then it is
-asked with others in flight. Equal requests, asked one after another, say how much of a difference is noise.
+A long prompt that nobody has asked before is read whole the first time, and from the prefix cache after that; then it
+is asked with others in flight. Equal requests, asked one after another, say how much of a difference is noise.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from rlaudit.probe.answer import NotAnAnswer, Position
 from rlaudit.probe.checked import Check, Checked, untold
-from rlaudit.probe.observed import Observations
+from rlaudit.probe.observed import LEAST_TOLERANCE, Observations
 from rlaudit.probe.server import Refused, Server
 
 PROMPTS = 3
@@ -20,6 +20,7 @@ HITS = re.compile(r"^vllm:(?:gpu_)?prefix_cache_hits(?:_total)?(?:\{[^}]*\})?\s+
 
 def ask(server: Server, seen: Observations) -> Checked:
     """Ask new prompts cold, warm, warm again, and in a crowd."""
+    del seen
     before = _hits(server)
     cached, crowded, noise = [], [], []
     for _ in range(PROMPTS):
@@ -40,7 +41,7 @@ def ask(server: Server, seen: Observations) -> Checked:
     }
     after = _hits(server)
     hits = "" if before is None or after is None else f"; the prefix cache was hit {after - before:.0f} times"
-    limit = max(seen.tolerance, 3.0 * max(noise))
+    limit = max(LEAST_TOLERANCE, 3.0 * max(noise))
     named = [
         f"{what} ({value:.3f} nats)"
         for what, value in (("the prefix cache", max(cached)), ("requests beside it", max(crowded)))

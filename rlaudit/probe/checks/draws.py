@@ -44,7 +44,8 @@ def p_value(seen: Observations, seed: int = 0) -> float:
         probabilities = _probabilities(found)
         counts = _counts(found)
         observed += float(_distance(counts[None], probabilities)[0])
-        simulated += _distance(rng.multinomial(int(counts.sum()), probabilities, SIMULATIONS), probabilities)
+        drawn = rng.multinomial(int(counts.sum()), probabilities, SIMULATIONS)
+        simulated += _distance(drawn.astype(np.float64), probabilities)
     return float((1 + np.sum(simulated >= observed)) / (1 + SIMULATIONS))
 
 

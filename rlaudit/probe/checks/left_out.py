@@ -1,4 +1,4 @@
-"""What is a parameter if a request leaves it out? Servers put in those of the model's generation_config.json, or theirs.
+"""What is a parameter if a request leaves it out? Servers put in that of the model's generation_config.json, or theirs.
 
 Each is left out by itself. The values that servers put in are tried for the nearest; with a report that leaves the
 parameter out only the draws tell, and a mild value (top-p .95) may stay open.
@@ -25,41 +25,37 @@ def ask(server: Server, seen: Observations) -> Checked:
     """Ask with each parameter left out by itself."""
     if not seen.open:
         return untold("no prompt of those tried has an open next token with this model")
-    put_in, neutral, open_names = [], [], []
+    put_in, hidden = [], []
     for change in changes():
-        if change.name in server.refuses or not change.usual:
-            continue
-        found = _put_in(server, change, seen)
-        if found is None:
-            open_names.append(change.name)
-        elif found:
-            put_in.append(found)
-        else:
-            neutral.append(change.name)
-    unsure = f"; of {enumerated(open_names)} that is not told" if open_names else ""
+        if change.name not in server.refuses and change.usual:
+            value, would_hide = _put_in(server, change, seen)
+            put_in += [value] if value else []
+            hidden += [f"{change.name} {'/'.join(map(str, would_hide))}"] if would_hide else []
+    unseen = f" ({enumerated(hidden)} would not have shown)" if hidden else ""
     if put_in:
         return Checked(
             found=True,
-            answer=f"left out of a request, the server puts in {enumerated(put_in)}{unsure}: write every parameter out",
+            answer=f"left out of a request, the server puts in {enumerated(put_in)}: write every parameter out{unseen}",
         )
-    if not neutral:
-        return untold("the draws are too few to tell what the server puts in")
-    return Checked(found=False, answer=f"left out of a request, {enumerated(neutral)} are neutral{unsure}")
+    return Checked(found=False, answer=f"left out of a request, parameters are neutral{unseen}")
 
 
-def _put_in(server: Server, change: Change, seen: Observations) -> str | None:
-    """Return the parameter with the value that fits best, "" if it is neutral, None if that is not told."""
+def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, list[object]]:
+    """Return the parameter with the value that fits best, "" if none does, and the values that would not show."""
     observed = seen.of(change)[:MOST_PROMPTS]
     asked = [(found, positions) for found in observed if (positions := _asked(server, change, found))]
     reported = change.name in seen.reported
-    differs = [_reported_apart(found, positions[0]) > seen.tolerance for found, positions in asked]
-    scores = {value: _score(change, value, asked, seen.tolerance, reported) for value in change.usual}
-    best = max(scores, key=lambda value: scores[value])
-    if scores[best] > DECIDES:
-        return f"{change.name} about {best}"
-    if any(differs):
-        return f"another {change.name}"
-    return "" if asked and scores[best] < -DECIDES else None
+    scores = {value: _scores(change, value, asked, seen.tolerance, reported) for value in change.usual}
+    # The value that fits best in a prompt, of those that are sure in all: not every value can be tried in every prompt.
+    sure = {value: sum(each) / len(each) for value, each in scores.items() if sum(each) > DECIDES}
+    if sure:
+        return f"{change.name} about {max(sure, key=lambda value: sure[value])}", []
+    if any(_reported_apart(found, positions[0]) > seen.tolerance for found, positions in asked):
+        return f"another {change.name}", []
+    if asked and reported:
+        # A filter or penalty moves every logprob of such a report.
+        return "", []
+    return "", [value for value, each in scores.items() if sum(each) > -DECIDES]
 
 
 def _asked(server: Server, change: Change, found: Observed) -> list[Position]:
@@ -83,24 +79,25 @@ def _both(found: Observed, position: Position) -> Iterator[float]:
             yield position.top[token] - logprob
 
 
-def _score(
+def _scores(
     change: Change, value: object, asked: list[tuple[Observed, list[Position]]], tolerance: float, reported: bool
-) -> float:
-    """Return how much likelier draws and reports are with the value than without: log likelihood ratio, nats.
+) -> list[float]:
+    """Return for each prompt how much likelier draws and report are with the value: log likelihood ratio, nats.
 
     reported: whether the report is known to have the parameter; else one without it says nothing.
     """
-    score = 0.0
+    scores = []
     for found, positions in asked:
         weights_K = change.applied(found.context, value)
         if weights_K is None:
             continue
-        score += draws_ratio(found.context, [position.token for position in positions], weights_K, change.cuts)
+        score = draws_ratio(found.context, [position.token for position in positions], weights_K, change.cuts)
         fit = report_fit(found.context, positions[0], weights_K, change.cuts)
         if reported or fit.without > tolerance:
             near, far = (min(distance, FAR * tolerance) / tolerance for distance in (fit.applied, fit.without))
             score += 0.5 * (far**2 - near**2)
-    return score
+        scores.append(score)
+    return scores
 
 
 CHECK = Check("left-out", "What are the parameters that a request leaves out?", ask)

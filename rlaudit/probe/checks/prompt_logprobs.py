@@ -22,19 +22,16 @@ def ask(server: Server, seen: Observations) -> Checked:
             return untold("the server does not say which token ids a prompt has")
         try:
             choice = server.ask(ids, tokens=TOKENS).choices[0]
-            names = [position.token for position in choice]
-            if not all(name.startswith(ID_PREFIX) for name in names):
-                return untold("the server returns no token ids")
-            said = [int(name.removeprefix(ID_PREFIX)) for name in names]
+            said = [_id(position.token) for position in choice]
             read = server.ask([*ids, *said], prompt_logprobs=0).prompt
         except (Refused, NotAnAnswer, ValueError) as error:
             return untold(f"the server returns no logprobs of a prompt: {error}")
         if len(read) != len(ids) + len(said):
-            return untold("the server returns no logprobs of a prompt")
+            continue
         pairs = zip(read[len(ids) :], choice, strict=True)
         differences += [abs(again - position.logprob) for again, position in pairs if again is not None]
     if not differences or not all(map(math.isfinite, differences)):
-        return untold("the logprobs of the prompt are no numbers")
+        return untold("the server returns no logprobs of a prompt, or no numbers")
     largest = max(differences)
     figures = {"largest difference, nats": largest, "tokens": float(len(differences))}
     if largest > seen.tolerance:
@@ -46,6 +43,12 @@ def ask(server: Server, seen: Observations) -> Checked:
         answer=f"prompt logprobs are those of generation to {largest:.1g} nats ({len(differences)} tokens)",
         figures=figures,
     )
+
+
+def _id(token: str) -> int:
+    if not token.startswith(ID_PREFIX):
+        raise NotAnAnswer("it has no token ids")
+    return int(token.removeprefix(ID_PREFIX))
 
 
 CHECK = Check("prompt-logprobs", "Are the logprobs of a prompt those of generation?", ask)

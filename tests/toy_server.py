@@ -5,7 +5,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -39,12 +41,22 @@ class Toy:
     # Added to the logprobs of a prompt that has been asked before, as by a stale cache.
     cached_off: float = 0.0
     key: str | None = None
+    # A temperature of the draws that nobody asked for.
+    sharpened: float = 1.0
+    seed: int = 7
+    # Servers that answer in turn, as behind one address.
+    turns: Sequence["Toy"] = ()
     requests: list[dict[str, Any]] = field(default_factory=list)
-    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
+    known: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
 
     def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the document of a request. Raises ValueError for what the server refuses."""
         self.requests.append(dict(body))
+        if self.turns and self is not (replica := self.turns[len(self.requests) % len(self.turns)]):
+            return replica.complete(body)
         for name in self.refuses:
             if name in body:
                 raise ValueError(f"unexpected field {name}")
@@ -54,11 +66,19 @@ class Toy:
         asked = {name: NEUTRAL[name] if name in self.strips else value for name, value in asked.items()}
         reported = {name: NEUTRAL[name] if name in self.leaves_out else value for name, value in asked.items()}
         prompt = _ids(body["messages"][-1]["content"] if self.chat_only else body["prompt"])
-        choices = [self._choice(prompt, asked, reported, body) for _ in range(body.get("n", 1))]
+        asked = {**asked, "temperature": asked["temperature"] * self.sharpened}
+        off = self.cached_off if str(prompt) in self.known else 0.0
+        self.known.add(str(prompt))
+        choices = [self._choice(prompt, asked, reported, body, off) for _ in range(body.get("n", 1))]
         return {"choices": choices}
 
     def _choice(
-        self, prompt: list[int], asked: Mapping[str, Any], reported: Mapping[str, Any], body: Mapping[str, Any]
+        self,
+        prompt: list[int],
+        asked: Mapping[str, Any],
+        reported: Mapping[str, Any],
+        body: Mapping[str, Any],
+        off: float,
     ) -> dict[str, Any]:
         said: list[int] = []
         rows = []
@@ -66,7 +86,7 @@ class Toy:
         number = body.get("top_logprobs") if self.chat_only else body.get("logprobs")
         for _ in range(body["max_tokens"]):
             drawn_V = _log_probabilities(prompt, said, asked)
-            seen_V = _log_probabilities(prompt, said, reported) + self.noise * self.rng.standard_normal(WORDS)
+            seen_V = _log_probabilities(prompt, said, reported) + self.noise * self.rng.standard_normal(WORDS) + off
             token = int(self.rng.choice(WORDS, p=np.exp(drawn_V - np.logaddexp.reduce(drawn_V))))
             listed = np.argsort(-seen_V)[: number or 0]
             rows.append((token, seen_V, [int(each) for each in listed]))
@@ -104,7 +124,7 @@ class Toy:
 
 def _log_probabilities(prompt: list[int], said: list[int], asked: Mapping[str, Any]) -> Floats:
     """Return the log probabilities of the next token in vLLM's order: bias, penalties, temperature, filters."""
-    logits_V = _logits([*prompt, *said])
+    logits_V = _known_logits((*prompt, *said)).copy()
     for token, added in (asked["logit_bias"] or {}).items():
         logits_V[int(token)] += added
     for token in {*prompt, *said}:
@@ -128,11 +148,12 @@ def _log_probabilities(prompt: list[int], said: list[int], asked: Mapping[str, A
     return log_probabilities_V
 
 
-def _logits(context: list[int]) -> Floats:
+@lru_cache(maxsize=10_000)
+def _known_logits(context: tuple[int, ...]) -> Floats:
     """Return logits that depend on the last three tokens; what followed the last token before is likely again."""
-    seed = crc32(bytes(str(context[-3:]), "utf-8"))
+    seed = crc32(bytes(str(list(context[-3:])), "utf-8"))
     logits_V = 5.0 + 2.0 * np.random.default_rng(seed).standard_normal(WORDS)
-    for before, after in zip(context[:-1], context[1:], strict=True):
+    for before, after in pairwise(context):
         if before == context[-1]:
             logits_V[after] = 12.0
     return logits_V

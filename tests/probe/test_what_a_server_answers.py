@@ -1,0 +1,139 @@
+"""A probe says of servers whose report and draws are known what they are."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from toy_server import FILTERS, NEUTRAL, Toy, serving
+
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.probe.budget import Budget
+from rlaudit.probe.course import Probed, probe
+from rlaudit.probe.server import Server
+
+ALL = tuple(NEUTRAL)
+PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
+
+
+def probed(toy: Toy, change: Callable[[str, bytes], bytes | None] | None = None, **options: Any) -> Probed:
+    with serving(toy, change or (lambda path, body: None)) as address:
+        budget = Budget(options.pop("requests", 400), 60_000)
+        with Server(address, budget, **options) as server:
+            return probe(server, None, lambda text: None)
+
+
+def reports(result: Probed) -> dict[str, bool | None]:
+    return {told.name: told.in_report for told in result.parameters}
+
+
+def draws(result: Probed) -> dict[str, bool | None]:
+    return {told.name: told.in_draws for told in result.parameters}
+
+
+def answer(result: Probed, name: str) -> Any:
+    return next(answered.checked for answered in result.checks if answered.name == name)
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [(), ALL, ("temperature", *FILTERS), ("temperature",), FILTERS, PENALTIES, ("logit_bias",), ("top_p", "min_p")],
+    ids=lambda names: "-".join(names) or "processed",
+)
+def test_each_parameter_is_found_in_the_report_or_left_out_of_it_and_every_draw_follows(
+    left_out: Sequence[str],
+) -> None:
+    result = probed(Toy(leaves_out=left_out))
+    assert reports(result) == {name: name not in left_out for name in ALL}
+    assert set(draws(result).values()) <= {True, None}
+    assert draws(result)["temperature"] is True
+    assert answer(result, "draws").found is False
+
+
+def test_what_a_router_strips_is_neither_in_the_report_nor_in_the_draws() -> None:
+    result = probed(Toy(strips=("top_k", "temperature")))
+    assert (reports(result)["top_k"], draws(result)["top_k"]) == (False, False)
+    assert (reports(result)["temperature"], draws(result)["temperature"]) == (False, False)
+    assert reports(result)["top_p"] is True
+
+
+def test_the_noise_of_a_server_is_no_change_of_meaning() -> None:
+    for left_out in ((), ALL):
+        result = probed(Toy(leaves_out=left_out, noise=0.01))
+        expected = left_out == ()
+        assert set(reports(result).values()) <= {expected, None}
+        assert reports(result)["temperature"] is expected
+
+
+def test_a_chat_that_lists_five_logprobs_as_texts_tells_what_it_can() -> None:
+    toy = Toy(chat_only=True, most_logprobs=5, refuses=("top_k", "return_tokens_as_token_ids"), leaves_out=ALL)
+    result = probed(toy)
+    assert result.who.endpoint == "v1/chat/completions"
+    assert result.who.logprobs == 5
+    assert reports(result)["temperature"] is False
+    assert reports(result)["top_k"] is None
+    assert "refuses" in (result.parameter("top_k") or pytest.fail()).because
+    # A text may be another token by itself: an id that has no effect says nothing of the bias.
+    assert reports(result)["logit_bias"] is None
+
+
+@pytest.mark.parametrize("left_out", [(), ALL], ids=["processed", "raw"])
+def test_defaults_that_a_server_puts_in_are_named_with_their_values(left_out: Sequence[str]) -> None:
+    result = probed(Toy(leaves_out=left_out, defaults={"temperature": 0.6, "top_k": 10}))
+    said = answer(result, "left-out")
+    assert said.found
+    assert "temperature about 0.6" in said.answer
+    assert "top_k about 10" in said.answer
+    assert "presence" not in said.answer.partition(":")[0]
+    # What was asked for was written out, so nothing else is wrong.
+    assert answer(result, "draws").found is False
+
+
+def test_a_server_without_defaults_puts_nothing_in() -> None:
+    for left_out in ((), ALL):
+        said = answer(probed(Toy(leaves_out=left_out)), "left-out")
+        assert said.found is False
+    assert "would not have shown" in said.answer
+
+
+def test_sampling_that_no_parameter_asks_for_shows_in_the_draws() -> None:
+    result = probed(Toy(sharpened=0.8))
+    assert answer(result, "draws").found
+
+
+def test_a_stale_cache_shows_as_a_difference_of_cold_and_warm() -> None:
+    said = answer(probed(Toy(cached_off=0.1)), "cache-and-crowd")
+    assert said.found
+    assert said.figures["cold to warm, nats"] == pytest.approx(0.1, abs=0.02)
+
+
+def test_twenty_probes_of_a_server_against_itself_find_nothing() -> None:
+    from rlaudit.probe.move import differences
+
+    before = probed(Toy(noise=0.003))
+    for seed in range(5):
+        after = probed(Toy(noise=0.003, seed=seed))
+        assert differences(before, after) == ([], [])
+
+
+def test_two_replicas_with_other_settings_behind_one_address_are_not_taken_for_one() -> None:
+    toys = [Toy(), Toy(leaves_out=ALL)]
+    toys[0].turns = toys
+    result = probed(toys[0])
+    assert True not in {reports(result)["top_k"]} or False not in {reports(result)["top_k"]}
+    assert any("one server behind" in told.because for told in result.parameters)
+
+
+def test_a_budget_that_is_spent_leaves_what_is_known() -> None:
+    result = probed(Toy(), requests=60)
+    assert result.requests == 60
+    assert "budget" in (result.stopped or "")
+    assert result.parameters
+
+
+def test_reported_is_the_request_without_what_the_server_leaves_out() -> None:
+    from rlaudit.probe.judge import reported_of
+
+    result = probed(Toy(leaves_out=("temperature",)))
+    meaning, untold = reported_of(result, Semantics(temperature=0.7, top_p=0.9))
+    assert meaning == Semantics(top_p=0.9)
+    assert untold == ()

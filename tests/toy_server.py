@@ -123,9 +123,16 @@ class Toy:
 
 
 def _log_probabilities(prompt: list[int], said: list[int], asked: Mapping[str, Any]) -> Floats:
+    bias = tuple((asked["logit_bias"] or {}).items())
+    return _known(tuple(prompt), tuple(said), tuple({**asked, "logit_bias": bias}.items()))
+
+
+@lru_cache(maxsize=20_000)
+def _known(prompt: tuple[int, ...], said: tuple[int, ...], parameters: tuple[tuple[str, Any], ...]) -> Floats:
     """Return the log probabilities of the next token in vLLM's order: bias, penalties, temperature, filters."""
-    logits_V = _known_logits((*prompt, *said)).copy()
-    for token, added in (asked["logit_bias"] or {}).items():
+    asked = dict(parameters)
+    logits_V = _logits((*prompt, *said))
+    for token, added in asked["logit_bias"]:
         logits_V[int(token)] += added
     for token in {*prompt, *said}:
         penalty = asked["repetition_penalty"]
@@ -148,8 +155,7 @@ def _log_probabilities(prompt: list[int], said: list[int], asked: Mapping[str, A
     return log_probabilities_V
 
 
-@lru_cache(maxsize=10_000)
-def _known_logits(context: tuple[int, ...]) -> Floats:
+def _logits(context: tuple[int, ...]) -> Floats:
     """Return logits that depend on the last three tokens; what followed the last token before is likely again."""
     seed = crc32(bytes(str(list(context[-3:])), "utf-8"))
     logits_V = 5.0 + 2.0 * np.random.default_rng(seed).standard_normal(WORDS)

@@ -140,10 +140,10 @@ def answer_of(probed: Probed) -> list[str]:
     has, lacks, untold = reports[True], reports[False], reports[None]
     lines = []
     if lacks and not has:
-        lines.append(f"The logprobs are raw: they leave out {enumerated(lacks)}.")
+        lines.append(f"The logprobs are raw: they leave out {_which(lacks, probed)}.")
         lines.append("A trainer that divides its logits by the temperature computes them only at temperature 1.")
     elif has and not lacks:
-        lines.append(f"The logprobs are processed: they have {enumerated(has)}.")
+        lines.append(f"The logprobs are processed: they have {_which(has, probed)}.")
     elif has and lacks:
         lines.append(f"The logprobs have {enumerated(has)}, and leave out {enumerated(lacks)}.")
     dropped = [told.name for told in probed.parameters if told.in_draws is False]
@@ -157,6 +157,11 @@ def answer_of(probed: Probed) -> list[str]:
     if untold:
         lines.append(f"Not told: {enumerated(untold)} (the reasons are below).")
     return lines
+
+
+def _which(names: Sequence[str], probed: Probed) -> str:
+    whole = len(names) == len(probed.parameters)
+    return "every sampling parameter" if whole else enumerated(names)
 
 
 # Checks whose finding changes what a rollout means.

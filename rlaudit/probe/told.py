@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
+
+import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.probe.answer import ID_PREFIX, NotAnAnswer
@@ -10,6 +13,8 @@ from rlaudit.probe.change import DECIDES, Change, Fit, draws_ratio, report_fit
 from rlaudit.probe.observed import Observations, Observed
 from rlaudit.probe.server import Refused, Server
 
+# Of the log likelihood ratio of one prompt, nats.
+MOST = 30.0
 # Prompts and values of one parameter.
 MOST_REQUESTS = 8
 
@@ -51,7 +56,8 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
             draws += len(positions)
             fits.append(report_fit(found.context, positions[0], weights_K, change.cuts))
             drawn = [position.token for position in positions]
-            ratio += draws_ratio(found.context, drawn, weights_K, change.cuts)
+            # No prompt decides against all others: noise may exchange two ranks.
+            ratio += float(np.clip(draws_ratio(found.context, drawn, weights_K, change.cuts), -MOST, MOST))
     if not fits:
         return _untold(change, refusal or "in no prompt does it change what this model would say next")
     said = [fit.told(seen.tolerance) for fit in fits]
@@ -76,11 +82,11 @@ def _usable(change: Change, observed: Sequence[Observed]) -> list[tuple[Observed
     """Return the prompts and values in which the parameter would show, and what it would do there."""
     usable = []
     for found in observed:
-        for value in change.values(found.context):
-            weights_K = change.applied(found.context, value)
-            if weights_K is not None:
-                usable.append((found, value, weights_K))
-    return usable[:MOST_REQUESTS]
+        weighed = ((value, change.applied(found.context, value)) for value in change.values(found.context))
+        usable.append([(found, value, weights_K) for value, weights_K in weighed if weights_K is not None])
+    # One value of each prompt before a second one of any.
+    in_turn = (tried for row in zip_longest(*usable) for tried in row if tried is not None)
+    return list(in_turn)[:MOST_REQUESTS]
 
 
 def _as_asked(server: Server, change: Change, value: Any, found: Observed) -> Any:

@@ -37,7 +37,7 @@ def ask(server: Server, seen: Observations) -> Checked:
             found=True,
             answer=f"left out of a request, the server puts in {enumerated(put_in)}: write every parameter out{unseen}",
         )
-    return Checked(found=False, answer=f"left out of a request, parameters are neutral{unseen}")
+    return Checked(found=False, answer=f"nothing is put in for a parameter that is left out{unseen}")
 
 
 def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, list[object]]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rlaudit.probe.course import Answered, Probed
-from rlaudit.report.rendering.moved import moved
+from rlaudit.report.rendering.moved import TITLE, moved
 from rlaudit.report.rendering.outline import COST, Entries, Outline, Prose, Section, Table, listed, not_seen, verdicts
 from rlaudit.text.counted import counted
 
@@ -20,7 +20,7 @@ def outline(report: "Report") -> Outline:
     return Outline(
         " -> ".join(_title(probed) for probed in servers),
         [
-            moved(report),
+            _moved(report),
             Section("answer", "What the logprobs mean", [Prose(report["probe"].answer)], leads=True),
             # Without a trainer there is nothing to judge, and the answer says what is missing.
             *([] if report["probe"].trainer is None else [verdicts(report)]),
@@ -30,8 +30,15 @@ def outline(report: "Report") -> Outline:
             listed("cost", COST, [_cost(probed) for probed in servers], mark=""),
         ],
         facts=[counted(sum(probed.requests for probed in servers), "request")],
-        about=[_about(probed) for probed in servers],
+        about=list(dict.fromkeys(_about(probed) for probed in servers)),
     )
+
+
+def _moved(report: "Report") -> Section:
+    """Return what the move changes; without a trainer no layer of a side is judged, and there is no table of them."""
+    if "move" not in report or report["probe"].trainer is not None:
+        return moved(report)
+    return Section("move", TITLE, [Prose(report["move"].answer)], gathers=True, leads=True)
 
 
 def _title(probed: Probed) -> str:

@@ -50,10 +50,10 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     section = reading.node(dialect["shown at"]) if "shown at" in dialect else reading.layout.written(tree.own)
     section = section or tree.own
     place = tree.command.place if tree.command is not None else (section.key or section.place)
-    draft.bare = reading.holds(dialect.get("bare", "call == none")) is True
+    draft.bare = reading.holds(dialect.get("bare", False)) is True
     config = draft.done(
         model=reading.node(dialect["model"]) if "model" in dialect else None,
-        offline=reading.holds(dialect.get("offline", "call == none")) is True,
+        offline=reading.holds(dialect.get("offline", False)) is True,
         place=place,
         write=writer_of(reading),
     )

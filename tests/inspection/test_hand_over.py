@@ -128,6 +128,18 @@ def test_an_excluded_file_is_not_read(desk: Desk) -> None:
     assert "engine.py" not in desk.out
 
 
+def test_the_engine_of_a_framework_is_no_config_of_a_launcher_that_is_not_read(desk: Desk) -> None:
+    engine = "molt/trainer/vllm/vllm_engine.py"
+    start = 'bash -lc "python3 -m molt.cli.train_rl_ray$ARGUMENTS"\n'
+    planted(
+        desk,
+        {"slurm.sh": start, "molt/cli/train_rl_ray.py": f"import {engine[:-3].replace('/', '.')}\n", engine: ENGINE},
+    )
+    assert desk.inspect("slurm.sh") == 3
+    assert "slurm.sh:1: mentions molt.cli.train_rl, and no rollout config is read there" in desk.out
+    assert engine not in desk.out
+
+
 def test_a_circle_of_imports_ends(desk: Desk) -> None:
     planted(desk, {"a.py": "import b\n", "b.py": "import a\n"})
     assert desk.inspect("a.py") == 3

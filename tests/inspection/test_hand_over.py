@@ -140,6 +140,18 @@ def test_the_engine_of_a_framework_is_no_config_of_a_launcher_that_is_not_read(d
     assert engine not in desk.out
 
 
+@pytest.mark.parametrize("defaults", ["../base.yaml", "[../base.yaml]"])
+def test_a_config_is_not_the_one_that_it_inherits_and_overrides(defaults: str, desk: Desk) -> None:
+    base = (
+        "policy: {generation: {backend: vllm, vllm_cfg: {tensor_parallel_size: 4}}}\ngrpo: {num_prompts_per_step: 8}\n"
+    )
+    other = f"defaults: {defaults}\npolicy: {{generation: {{backend: dynamo}}}}\n"
+    planted(desk, {"base.yaml": base, "recipes/other.yaml": other})
+    assert desk.inspect("base.yaml") == 0
+    assert desk.inspect("recipes/other.yaml") == 3
+    assert "hands over" not in desk.out
+
+
 def test_a_circle_of_imports_ends(desk: Desk) -> None:
     planted(desk, {"a.py": "import b\n", "b.py": "import a\n"})
     assert desk.inspect("a.py") == 3

@@ -29,3 +29,11 @@ def test_a_prompt_counts_from_its_first_token() -> None:
     one_each = pairs.keep(np.isin(np.arange(pairs.tokens), first_S))
     more = replace(one_each, trainer_logprobs_T=one_each.trainer_logprobs_T - 0.01)
     assert contrast(more, one_each, K2, replicates=50).clusters == 12
+
+
+def test_capped_tokens_and_sequences_of_chunks_add_up_each_for_itself() -> None:
+    found = replace(tally(honest_pairs(0, prompts=2), [K2]), capped_tokens=5, capped_sequences=2)
+    running = RunningTally(2, [K2])
+    for _ in range(3):
+        running.add(PartTally(np.arange(2), found))
+    assert (running.tally().capped_tokens, running.tally().capped_sequences) == (15, 6)

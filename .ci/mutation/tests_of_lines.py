@@ -24,7 +24,7 @@ FORK = multiprocessing.get_context("fork")
 class Known:
     """What the last runs showed."""
 
-    # Digests of the modules, as a whole, and of each test file.
+    # Digests of the modules and options, as a whole, and of each test file.
     modules: str = ""
     files: dict[str, str] = field(default_factory=dict)
     # Seconds of each test that passed.
@@ -40,11 +40,11 @@ class TestsOfLines:
         self.known = Known(**json.loads(self._known_file.read_text())) if self._known_file.exists() else Known()
 
     def bring_up_to_date(self, tests: Iterable[Path], options: Sequence[str] = ()) -> int:
-        """Run the test files that changed since the last run, all if a module changed, and return how many.
+        """Run the test files that changed since the last run, and return how many.
 
-        options: of pytest.
+        All, if a module changed, or an option of pytest.
         """
-        modules = hashlib.sha256("".join(map(_digest, self.modules)).encode()).hexdigest()
+        modules = hashlib.sha256("".join([*map(_digest, self.modules), *options]).encode()).hexdigest()
         if modules != self.known.modules:
             self.known = Known(modules)
             self._lines_file.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ import pytest
 
 from rlaudit.meaning.limits import suspicious
 from rlaudit.meaning.log_ratio_shape import follows_mask
+from rlaudit.meaning.log_statistics import equally_likely
 
 
 @dataclass(eq=False)
@@ -48,3 +49,15 @@ def test_a_figure_is_suspicious_beyond_its_error_and_half_of_what_is_named(
 def test_a_mask_moves_tokens_one_way_and_less_than_a_nat(log_ratios: list[float], is_so: bool) -> None:
     evidence: Any = Seen(np.array(log_ratios))
     assert follows_mask(evidence) is is_so
+
+
+def test_others_are_weighted_to_be_as_likely_as_ours() -> None:
+    # Ours are nearly all of sure tokens, others nearly all of unsure ones; of a third kind there are too few others.
+    logprobs_T = np.repeat([-0.1, -2.0, -5.0], [500, 500, 100])
+    ours_T = np.zeros(1100, dtype=bool)
+    ours_T[:400] = ours_T[500:540] = ours_T[1000:1080] = True
+    kept_T, weight_T = equally_likely(logprobs_T, ours_T, ~ours_T)
+    assert [int(kept_T[part].sum()) for part in (slice(0, 500), slice(500, 1000), slice(1000, 1100))] == [400, 40, 0]
+    assert weight_T[:500].sum() == pytest.approx(400)
+    assert weight_T[500:1000].sum() == pytest.approx(40)
+    assert weight_T[ours_T].sum() == 0.0

@@ -6,7 +6,7 @@ them, or from the first config's folder (`/db: x`); packages (`group@a.b: name`,
 choice (`actor: ${model_engine}_actor`), `hydra.searchpath` (`file://` from the folders above the config, `pkg://` if
 the package's source is found), and choices. A choice of the command line counts before `override group: name`, and one
 of a later entry before that of an earlier one. Files that are not found are listed as missing.
-Source: hydra/_internal/defaults_list.py of Hydra 1.3; tests/configs/test_hydra_composes_alike.py asks Hydra itself.
+Source: "The Defaults List" in the manual of Hydra 1.3; tests/configs/test_hydra_composes_alike.py asks Hydra itself.
 """
 
 import re

@@ -23,6 +23,7 @@ from rlaudit.settings.place import Place
 DEEPEST = 8
 _CHOICE = re.compile(r"\$\{([\w./@-]+)\}")
 _PACKAGE = re.compile(r"\s*#\s*@package\s+(\S+)")
+_CONTENT = re.compile(r"^[ \t]*[^\s#]", re.MULTILINE)
 _HEADER_LINES = 20
 _GLOBAL = "_global_"
 
@@ -213,10 +214,10 @@ def _yaml_name(path: str) -> str:
 
 def _mapping(file: Source) -> Node | None:
     """Return the content of a config; one that is empty, or all comment, is an empty mapping."""
-    words = (line.strip() for line in file.text.splitlines())
-    if not file.outside and all(not line or line.startswith("#") for line in words):
+    root = mapping_of(file)
+    if root is None and not file.outside and _CONTENT.search(file.text) is None:
         return Node({}, Place(file.path, 1, 1, ""))
-    return mapping_of(file)
+    return root
 
 
 def _header(text: str) -> str | None:

@@ -11,7 +11,7 @@ from rlaudit.statistics.measurement.running_tally import PartTally, RunningTally
 K2 = all_metrics()["k2"]
 
 
-@pytest.mark.parametrize("places", [[0, 1, 2, 3], [5, 6, 7, 8], [3, 1, 0, 6], [2, 2, 0, 2]])
+@pytest.mark.parametrize("places", [[0, 1, 2, 3], [5, 6, 7, 8], [3, 1, 0, 6], [2, 2, 0, 2], [2, 2, 2, 2]])
 def test_rows_of_a_chunk_are_added_where_they_belong_also_several_to_one_prompt(places: list[int]) -> None:
     found = tally(honest_pairs(0, prompts=4), [K2])
     running = RunningTally(9, [K2])

@@ -37,6 +37,7 @@ SECONDS = {
     "cli/test_way_out.py": 1.5,
     "configs/syntax/test_hostile_texts.py": 5.3,
     "configs/syntax/test_shell_text.py": 1.5,
+    "configs/test_hydra_composes_alike.py": 7.5,
     "curves/test_separation.py": 3.5,
     "diagnosis/test_broken_groups_planted.py": 5.1,
     "diagnosis/test_compare_siblings.py": 4.7,

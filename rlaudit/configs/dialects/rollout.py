@@ -18,9 +18,10 @@ from rlaudit.configs.dialects.settling import lose, put, take_span
 from rlaudit.configs.dialects.spec import Spec
 from rlaudit.configs.dialects.tree import Tree
 from rlaudit.configs.dialects.writing import writer_of
-from rlaudit.configs.draft import MANDATORY, Draft, known, unwritten
+from rlaudit.configs.draft import Draft, known, unwritten
 from rlaudit.configs.elsewhere import Elsewhere, as_written, left_open
 from rlaudit.configs.framework_source.version_guards import version_guards
+from rlaudit.configs.merging import MANDATORY
 from rlaudit.configs.source import Source
 from rlaudit.settings.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.settings.trainer_facts import OF_UPDATES

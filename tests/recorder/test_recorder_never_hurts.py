@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainings_with_a_stand_in import ENGINES, SAID, Ended, Place, place, run
+from trainings_with_a_stand_in import DISK, ENGINES, SAID, Ended, Place, place, run
 
 from rlaudit.recording.folder import RECORDER
 
@@ -97,20 +97,13 @@ def test_a_full_disk_is_not_noticed(engine: str, without: Callable[[str], Ended]
 
 MAIN = f"training.main(*{ARGUMENTS})"
 NO_SPACE = f"""
-import errno, os, io, builtins, training
-opened, writes = builtins.open, []
-
-class Full(io.FileIO):
-    def write(self, data):
-        writes.append(len(data))
-        if len(writes) % 2 and len(writes) > 3:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return super().write(data)
-
-def open_full(file, mode="r", *args, **kwargs):
-    return Full(file, mode.replace("b", "")) if str(file).endswith(".jsonl") else opened(file, mode, *args, **kwargs)
-
-builtins.open = open_full
+import errno, training
+{DISK}
+writes = []
+def before(data):
+    writes.append(len(data))
+    if len(writes) % 2 and len(writes) > 3:
+        raise OSError(errno.ENOSPC, "No space left on device")
 {MAIN}
 """
 

@@ -1,5 +1,6 @@
 """What is on disk after builds that worked, failed, were killed, or ran twice at once."""
 
+import contextlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rlaudit.engines.engine import Build
 from rlaudit.engines.environments import environment
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.given_environment import given_environment
@@ -107,6 +109,25 @@ def test_a_build_that_fails_anywhere_leaves_nothing_and_says_why(
         environment.ensure(SPEC, lambda line: None, uv)
     assert not (environment.root() / SPEC.name).exists()
     assert environment.locate(SPEC) is None
+
+
+@pytest.mark.parametrize(
+    ("build", "lock", "offered", "told"),
+    [
+        ("cuda", "torch==9.9.9\nnvidia-cuda-runtime==13.2.1", "12.8", r"its torch 9\.9\.9 needs .*CUDA 13\.2"),
+        ("cuda", "torch==9.9.9\nnvidia-cuda-runtime==13.2.1", "", None),
+        ("cuda", "torch==2.13.0+cpu\nnvidia-cuda-runtime==13.4.1", "", "would get a torch without CUDA"),
+        ("cpu", "torch==2.13.0+cpu", "", None),
+    ],
+)
+def test_the_torch_that_was_resolved_is_held_against_build_and_driver_before_it_is_installed(
+    build: Build, lock: str, offered: str, told: str | None, uv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_UV_LOCK", lock)
+    monkeypatch.setattr("rlaudit.engines.environments.build.offered_cuda", lambda: offered)
+    with pytest.raises(NotFinished, match=told) if told else contextlib.nullcontext():
+        environment.ensure(EnvironmentSpec("trainer", "4.57.6", build), lambda line: None, uv)
+    assert ("install" in calls(tmp_path)) is (told is None)
 
 
 def test_an_environment_that_does_not_import_is_not_kept(uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,9 @@ from typer.testing import CliRunner
 
 from rlaudit.cli.app import run
 from rlaudit.cli.engines import app
-from rlaudit.engines.environments import build as building
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
 from rlaudit.engines.environments.pip_configuration import PackageSources
 from rlaudit.engines.environments.refusals import Needs, needs_of_lock, newest_release, refusals, refuse
-from rlaudit.engines.environments.resolve import Plan, Resolution
 from rlaudit.engines.hardware.accelerator import Accelerator, Device
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.builds import recorded_versions
@@ -104,22 +102,6 @@ def test_the_cuda_of_resolved_packages_is_that_of_their_runtime_library(line: st
     assert needs_of_lock(("torch==2.11.0+cu129", line)) == Needs("2.11.0+cu129", cuda)
     assert needs_of_lock(("torch==2.11.0+cpu", line)) is None
     assert needs_of_lock(("torch==2.11.0",)) is None
-
-
-def test_what_was_resolved_is_held_against_the_driver_before_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    resolution = Resolution(("torch==9.9.9", "nvidia-cuda-runtime==13.2.1"), Plan())
-    monkeypatch.setattr(building, "offered_cuda", lambda: "12.8")
-    with pytest.raises(NotFinished, match=r"vllm-99\.0-cuda cannot run here: its torch 9\.9\.9 needs .*CUDA 13\.2"):
-        building._check_torch(engine("99.0"), resolution)
-    monkeypatch.setattr(building, "offered_cuda", lambda: "")
-    building._check_torch(engine("99.0"), resolution)
-
-
-def test_a_build_for_cuda_that_would_get_a_cpu_torch_ends_before_it_is_installed() -> None:
-    lock = ("torch==2.13.0+cpu", "nvidia-cuda-runtime==13.4.1")
-    with pytest.raises(NotFinished, match=r"vllm-0\.32\.0-cuda would get a torch without CUDA"):
-        building._check_torch(engine("0.32.0"), Resolution(lock, Plan()))
-    building._check_torch(EnvironmentSpec("vllm", "0.32.0", "cpu"), Resolution(("torch==2.13.0+cpu",), Plan()))
 
 
 def test_engines_build_refuses_all_before_the_first_environment_is_touched(

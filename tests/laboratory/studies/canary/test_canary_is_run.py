@@ -8,8 +8,8 @@ import pytest
 from fake_engine import FAKES, carried_out
 
 from rlaudit.laboratory.prompts import PromptSet
-from rlaudit.laboratory.studies.canary import plan as canary_plan
 from rlaudit.laboratory.studies.canary import run as canary_run
+from rlaudit.laboratory.studies.canary.plan import plan_trainings
 from rlaudit.laboratory.studies.canary.recipe import training_recipe_of
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, execute
 from rlaudit.report.of_trainings import document_of
@@ -24,12 +24,10 @@ DOCUMENT: dict[str, Any] = {
 
 
 def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedCanary:
-    # The stand-in takes none of the arguments that a CPU engine is given.
-    monkeypatch.setattr(canary_plan, "usual_engine_args", lambda version, dtype, device: {})
     monkeypatch.setattr(canary_run, "TRAIN", HERE / "stand_ins" / "train.py")
     prompts = PromptSet("sums", ({"prompt_token_ids": [1, 2]}, {"prompt_token_ids": [3, 4]}), ([1], [2]))
     recipe = training_recipe_of(DOCUMENT, Path("x.yaml"))
-    run: FinishedCanary = carried_out(folder, prompts, partial(canary_plan.plan_trainings, recipe), execute)
+    run: FinishedCanary = carried_out(folder, prompts, partial(plan_trainings, recipe), execute)
     return run
 
 

@@ -50,8 +50,6 @@ def recipe_with(**engine: Any) -> UpdateRecipe:
 
 
 def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) -> FinishedUpdates:
-    # The stand-in takes none of the arguments that a CPU engine is given.
-    monkeypatch.setattr("rlaudit.laboratory.studies.updates.plan._usual_args", lambda version, dtype, device: {})
     monkeypatch.setattr(run_setup, "TOKENIZE", HERE / "stand_ins" / "tokenize_prompts.py")
     monkeypatch.setattr(checkpoints, "DERIVE", HERE / "stand_ins" / "derive_checkpoints.py")
     monkeypatch.setattr(scoring, "SCORE", HERE / "stand_ins" / "score.py")

@@ -14,14 +14,6 @@ ONE, TWO = FakeGpu("GPU-a"), FakeGpu("GPU-b")
 NO_LIBRARY = FakeNvml(start_fault=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
 
 
-@pytest.fixture(autouse=True)
-def no_libcuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
-        raise OSError(name)
-
-    monkeypatch.setattr(ctypes, "CDLL", absent)
-
-
 @pytest.fixture
 def on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """detect() on a machine with this driver, these files and this CUDA_VISIBLE_DEVICES."""

@@ -58,6 +58,7 @@ SECONDS = {
     "examples/test_readme.py": 2.0,
     "hostile/test_no_input_breaks_a_command.py": 33.0,
     "inspection/test_fix_safety.py": 4.8,
+    "inspection/test_inspections.py": 16.0,
     "laboratory/studies/canary/test_canary_is_run.py": 3.2,
     "laboratory/studies/canary/test_rollouts_for_training.py": 2.2,
     "laboratory/studies/updates/test_updates_are_run.py": 6.8,

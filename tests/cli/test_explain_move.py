@@ -1,13 +1,10 @@
 """`rlaudit explain 0.8.5..0.18.1`: what moves between two releases, and what keeps each as it was."""
 
-import os
-import pty
 import re
-import subprocess
-import sys
 
 import pytest
 from packaging.version import Version
+from terminal import on_a_terminal
 
 from rlaudit.cli.app import run
 from rlaudit.cli.move_page import move_page
@@ -89,21 +86,7 @@ def test_what_is_no_move_ends_with_2_and_one_sentence(move: str, says: str, caps
 
 @pytest.mark.parametrize("columns", [80, 140])
 def test_on_a_terminal_no_line_but_a_long_word_is_wider_than_it(columns: int) -> None:
-    ours, its = pty.openpty()
-    command = [sys.executable, "-m", "rlaudit", "explain", "0.8.5..0.18.1"]
-    child = subprocess.Popen(command, stdout=its, stderr=its, env={**os.environ, "COLUMNS": str(columns)})
-    os.close(its)
-    text = b""
-    while True:
-        try:
-            read = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not read:
-            break
-        text += read
-    os.close(ours)
-    assert child.wait() == 0
-    lines = text.decode().splitlines()
-    assert len(lines) > len(move_page("0.8.5", "0.18.1", H100).splitlines())
-    assert all(len(line) <= columns for line in lines)
+    text, code = on_a_terminal("explain", "0.8.5..0.18.1", columns=columns)
+    assert code == 0
+    assert len(text.splitlines()) > len(move_page("0.8.5", "0.18.1", H100).splitlines())
+    assert all(len(line) <= columns for line in text.splitlines())

@@ -36,7 +36,7 @@ def test_a_usage_error_that_cannot_be_shown_is_2_with_its_plain_message() -> Non
     [
         "commands.run_command = lambda words: 1 / 0; app.say = lambda text: 1 / 0",
         "commands.run_command = lambda words: 1 / 0; app.mask = lambda text: 1 / 0",
-        "commands.run_command = lambda words: raise_(app.NotFinished('')); app.say = lambda text: raise_(MemoryError())",
+        "commands.run_command = lambda words: raise_(app.NotFinished('')); app.say = lambda _: raise_(MemoryError())",
         "app.learn = lambda environment: 1 / 0",
         "commands.run_command = lambda words: raise_(GeneratorExit())",
         "sys.modules['typer'] = None",

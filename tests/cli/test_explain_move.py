@@ -32,8 +32,20 @@ def test_the_published_migration_is_answered_first_with_the_settings_that_keep_i
         "set enable_prefix_caching: false",
         "set async_scheduling: false",
         "vllm/config/vllm.py:",
+        "enable_prefix_caching: False -> True",
+        "async_scheduling: not set -> True",
+        "engine: V0 -> V1",
     ):
         assert line in of_v0
+    for line in (
+        "prefix_caching_hash_algo: builtin -> sha256",
+        "VLLM_USE_DEEP_GEMM: False -> True",
+        "  reset_prefix_cache: (device=None) -> (",
+        "GuidedDecodingParams: StructuredOutputsParams takes its place.",
+        "vllm.worker: ",
+    ):
+        assert line in page
+    assert "vllm.beam_search" not in page and "VLLM_USE_V1: " in page
     assert "swap_space: V1 never swapped" in section(page, "Removed arguments")
     assert "sleep-zeroes-cache-scales" in section(page, "Defects that 0.8.5 has and 0.18.1 has not")
     assert "head-dtype-ignored" in section(page, "Defects that 0.18.1 has and 0.8.5 has not")

@@ -2,8 +2,7 @@
 
 The `file`, and the `files` beside it, lie in a folder; `log` is what is opened of it, if not the file. `curves` are the
 values by step of metrics, and of no other ones with `only`. `says` are words of its problems; an empty list is none.
-`reader` recognises it, `step` is what it counts. A log that `fails`, or
-is `refused` as a wrong command line, says why.
+`reader` recognises it, `step` is what it counts. A log that `fails`, or is `refused` as a wrong command line, says why.
 """
 
 from pathlib import Path

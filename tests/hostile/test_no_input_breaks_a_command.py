@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import guarded
+import numpy as np
 import pytest
 from breaking import break_file, broken_text
 from guarded import measured
@@ -20,6 +21,7 @@ from hostile_tables import honest_command
 from laboratories import ONE_FACTOR, Laboratory
 from traps import traps
 
+from rlaudit.cli.app import run
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, write_seal
 from rlaudit.inspection import hand_over
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, CELLS, PLAN, REPORT, TOKENS
@@ -37,6 +39,7 @@ VERSIONS = ("--from", "0.8.5", "--to", "0.18.1")
 FORMATS = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
 SECONDS_OF_A_CONFIG = 2.0
 SHARE_SEALED_AGAIN = 0.8
+USED = "tokens have scores of the run's own trainer"
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +87,19 @@ def a_run(folder: Path, random: Random, whole: Path) -> list[str]:
         files = sorted(path for path in run_dir.rglob("*") if path.is_file())
         break_file(random.choice([*(run_dir / name for name in (REPORT, REPORT, PLAN, TOKENS)), *files]), random)
     if random.random() < SHARE_SEALED_AGAIN:
-        for cell in sorted((run_dir / CELL_FOLDERS).iterdir()):
-            seal_again(cell)
-        if (run_dir / CELLS).is_file():
-            (run_dir / CELLS).unlink()
-        seal_again(run_dir)
+        seal_all_again(run_dir)
     looks = (("report", run_dir), ("report", run_dir / REPORT), ("diagnose", run_dir), ("compare", run_dir))
     command, place = random.choice(looks)
     arm = ("--arm", "candidate", "--quiet") if command == "compare" else ()
     return [command, str(place), *arm, *(word for name in FORMATS for word in ("--output", f"{name}:{folder / name}"))]
+
+
+def seal_all_again(run_dir: Path) -> None:
+    for cell in sorted((run_dir / CELL_FOLDERS).iterdir()):
+        seal_again(cell)
+    if (run_dir / CELLS).is_file():
+        (run_dir / CELLS).unlink()
+    seal_again(run_dir)
 
 
 def seal_again(folder: Path) -> None:
@@ -145,6 +152,23 @@ def test_what_was_sound_once_is_used_or_refused(command: str, tmp_path: Path, wh
     # Some are judged all the same, and some are not finished.
     codes = {one.code for one in outcomes}
     assert codes & {2, 3} and codes & {0, 1, 3}
+
+
+def test_scores_without_a_number_for_every_token_are_not_used(
+    tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = tmp_path / "run"
+    shutil.copytree(whole, run_dir)
+    words = ["compare", str(run_dir), "--arm", "candidate", "--quiet", "--output", "markdown"]
+    assert run(words) == 1
+    assert USED in capsys.readouterr().out
+    for path in run_dir.glob("cells/*/scores.npz"):
+        with np.load(path) as arrays:
+            held = dict(arrays)
+        np.savez(path, allow_pickle=False, **{**held, "offsets": held["offsets"][:-1]})
+    seal_all_again(run_dir)
+    assert run(words) == 1
+    assert USED not in capsys.readouterr().out
 
 
 def test_no_trap_breaks_or_holds_up_an_inspection(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@
 many configs it holds, one unless it is written, and the rest is said of the `nth`. `engine`, `sampling`, `environment`,
 `trainer` and `options` are values: `open` if they are not known, `gone` if they are not there; `only` names those
 sections that have nothing else. `origins` is whose a value of the engine is, and `why` words of the reason of an open
-one. `lost` are keys without effect. `says` are words of the sentences on what was not seen, `never` others. `written`
-is a value that is written for an argument, and the text after that, which may be left out; null if it cannot be. With
-several `vllm` each reads the same.
+one. `lost` are keys without effect. `places` are the line and the words of a value. `says` are words of the sentences on
+what was not seen, `never` others. `written` is a value that is written for an argument, and the text after that, which
+may be left out; null if it cannot be. With several `vllm` each reads the same.
 """
 
 from collections.abc import Mapping
@@ -70,6 +70,12 @@ def test_a_reader_reads_what_the_table_says(row: Row, tmp_path: Path, monkeypatc
             says(configs[row.get("nth", 1) - 1], row, vllm)
 
 
+def stands(config: RolloutConfig, row: Row, name: str) -> list[object]:
+    """The line and the words of a value of the engine."""
+    place = config.engine[name].place
+    return [] if place is None else [place.line, row["text"][place.start : place.end]]
+
+
 def says(config: RolloutConfig, row: Row, vllm: str) -> None:
     for section in SECTIONS:
         if section in row:
@@ -96,6 +102,7 @@ def says(config: RolloutConfig, row: Row, vllm: str) -> None:
     if "origins" in row:
         origins = {name: config.engine[name].origin for name in row["origins"] if name in config.engine}
         assert {name: str(origins.get(name, "engine")) for name in row["origins"]} == row["origins"]
+    assert {name: stands(config, row, name) for name in row.get("places", {})} == row.get("places", {})
     values = {name: one.value for settings in (config.sampling, config.engine) for name, one in settings.items()}
     reasons = {name: str(values.get(name, config.engine.get(name))) for name in row.get("why", {})}
     assert {name: words for name, words in row.get("why", {}).items() if words not in reasons[name]} == {}, reasons

@@ -8,9 +8,9 @@
 many configs it holds, one unless it is written, and the rest is said of the `nth`. `engine`, `sampling`, `environment`,
 `trainer` and `options` are values: `open` if they are not known, `gone` if they are not there; `only` names those
 sections that have nothing else. `origins` is whose a value of the engine is, and `why` words of the reason of an open
-one. `lost` are keys without effect. `places` are the line and the words of a value. `says` are words of the sentences on
-what was not seen, `never` others. `written` is a value that is written for an argument, and the text after that, which
-may be left out; null if it cannot be. With several `vllm` each reads the same.
+one. `lost` are keys without effect. `places` are the line and the words of a value. `says` are words of the sentences
+on what was not seen, `never` others. `written` is a value that is written for an argument, and the text after that,
+which may be left out; null if it cannot be. With several `vllm` each reads the same.
 """
 
 from collections.abc import Mapping

@@ -147,3 +147,10 @@ class Desk:
         """The findings that count, as `line rule`."""
         self.inspect(*words, "--output", "concise", migrate=migrate)
         return [f"{line.split(':')[1]} {line.split()[2]}" for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """An empty repository, the working directory, in which only toys are known."""
+    install(monkeypatch, tmp_path)
+    return Desk(tmp_path, capsys)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from math import prod
 from typing import Any, TypeGuard
 
+from rlaudit.configs.merging import MANDATORY
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import taken_at_default
 from rlaudit.settings.place import Edit, Place
@@ -28,7 +29,6 @@ from rlaudit.settings.rollout_config import (
 from rlaudit.settings.trainer_facts import TrainerFacts
 from rlaudit.unknown import Unknown
 
-MANDATORY = "???"
 # A null that is not written itself: it comes from an OmegaConf reference to another key, or from a program's option.
 _REFERENCE = re.compile(r"\$\{|^[A-Za-z_]\w*\.[A-Za-z_]")
 _AS_WRITTEN: Any = object()

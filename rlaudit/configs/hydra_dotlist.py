@@ -61,7 +61,11 @@ def untold(command: "Command") -> tuple[str, ...]:
 
 def tree_of(overrides: "Sequence[Flag]", place: Place) -> Node:
     """Return the overrides of one command as a mapping; `place` is the command's."""
-    root = Node({}, place)
+    return replace(overriding(Node({}, place), overrides), place=place)
+
+
+def overriding(root: Node, overrides: "Sequence[Flag]") -> Node:
+    """Return a config with the overrides of a command on top, one after the other."""
     for override in overrides:
         path = tuple(part for part in override.name.split(".") if part)
         if not path:
@@ -71,8 +75,20 @@ def tree_of(overrides: "Sequence[Flag]", place: Place) -> Node:
         elif override.value is not None:
             place_of_value = replace(override.value.place, setting=override.name)
             leaf = _node(override.value.value, place_of_value, override.place, override.value.text)
-            root = merged(root, nested(path, leaf))
-    return reread(Node(root.value, place))
+            root = _with(root, path, leaf)
+    return reread(root)
+
+
+def _with(root: Node, path: tuple[str, ...], leaf: Node) -> Node:
+    """Return the tree with a value at a path, whose numbers lead into lists."""
+    key = path[0] if path else ""
+    if isinstance(root.value, tuple) and key.isdecimal() and int(key) < len(root.value):
+        elements = list(root.value)
+        elements[int(key)] = _with(elements[int(key)], path[1:], leaf)
+        return replace(root, value=tuple(elements))
+    if isinstance(root.value, dict) and key in root.value:
+        return replace(root, value={**root.value, key: _with(root.value[key], path[1:], leaf)})
+    return merged(root, nested(path, leaf))
 
 
 def _node(value: Any, place: Place, key: Place | None, text: str) -> Node:

@@ -5,18 +5,20 @@ module names the config, unless the command names another one.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import normpath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.framework_source.checkout import checkout_of
-from rlaudit.configs.hydra_defaults import Composed, composed
-from rlaudit.configs.hydra_dotlist import Overridden
-from rlaudit.configs.merging import merged, reread
+from rlaudit.configs.hydra_defaults import Choice, Composed, composed
+from rlaudit.configs.hydra_dotlist import Overridden, overriding
 from rlaudit.configs.program import program_source
 from rlaudit.configs.source import Source
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.flags import Flag
 
 _PACKAGED = "pkg://"
 _DECORATOR = re.compile(r"@hydra\.main\(([^)]*)\)")
@@ -51,19 +53,22 @@ def started_from(source: Source, overridden: Overridden) -> Composed | None:
     if file is None:
         return None
     base = _beside(program, file) or source.above(normpath(file))
-    choices = [
-        (flag.name, flag.value.value) for flag in overrides(overridden.command.words)
-        if flag.value is not None and isinstance(flag.value.value, str) and _is_group(flag.name)
-    ]  # fmt: skip
-    whole = composed(base, tuple(choices)) if base is not None else None
+    made = overrides(overridden.command.words)
+    whole = composed(base, tuple(_choices(made))) if base is not None else None
     if base is None or whole is None:
         return None
-    return replace(whole, root=reread(merged(whole.root, overridden.root)), parts=(base.path, *whole.parts))
+    values = [flag for flag in made if flag.name not in whole.chosen]
+    return replace(whole, root=overriding(whole.root, values), parts=(base.path, *whole.parts))
 
 
-def _is_group(name: str) -> bool:
-    """Return whether it is a group as in `a/b` and `a@x.y`, not a key as in `x.y`."""
-    return "@" in name or "." not in name
+def _choices(overrides: "Sequence[Flag]") -> Iterator[Choice]:
+    """Yield the overrides that may be choices of groups: `a/b=x`, `a@x.y=x`, no keys as in `x.y`."""
+    for flag in overrides:
+        value = flag.value.value if flag.value is not None else None
+        names = tuple(value) if isinstance(value, list) else (value,)
+        is_removed = flag.operator == "~"
+        if ("@" in flag.name or "." not in flag.name) and (is_removed or all(isinstance(name, str) for name in names)):
+            yield Choice(flag.name, () if is_removed else names, flag.operator.startswith("+"))
 
 
 @lru_cache(maxsize=64)

@@ -1,5 +1,7 @@
 """One tree of nodes over another, as OmegaConf merges configs: mappings merge, everything else is replaced.
 
+What `???` leaves open keeps the value below it.
+
 Every node keeps the place it was written at, so a merged config still names the right file and line.
 """
 
@@ -9,6 +11,8 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 
 REPLACES = "_override_"
+# A value that another file or the command line must give.
+MANDATORY = "???"
 _QUOTES = re.compile(r"""(?s)(['"])(.*)\1""")
 
 
@@ -23,6 +27,8 @@ def mapping_of(source: Source) -> Node | None:
 
 def merged(base: Node, over: Node) -> Node:
     """Return `over` on top of `base`. A mapping of `over` with `_override_: true`, as in NeMo-RL, replaces."""
+    if isinstance(over.value, str) and over.value == MANDATORY:
+        return base
     if not isinstance(base.value, dict) or not isinstance(over.value, dict):
         return over
     marker = over.value.get(REPLACES)

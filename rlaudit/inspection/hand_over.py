@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+from rlaudit.configs import hydra_defaults, inherited_paths
 from rlaudit.configs.here_documents import in_here_documents
 from rlaudit.configs.hydra_program import config_named_in
 from rlaudit.configs.local_modules import module_file
@@ -34,6 +35,7 @@ _FILE = re.compile(r"(?P<option>--[\w-]+[ =])?(?P<file>[\w.@+~/-]+)\Z")
 _MODULE = re.compile(r"(?:^|\s)-m[ \t]+([A-Za-z_][\w.]*)")
 _COMMENT = re.compile(r"^\s*(?:#|//)")
 _PROGRAMS = (".py", ".sh", ".bash", ".slurm", ".sbatch")
+_CONFIGS = (".yaml", ".yml")
 _VARIABLE = re.compile(r"\bVLLM_[A-Z0-9_]+")
 # What a module does only if it is started itself.
 _STARTED = re.compile(r"(?m)^if __name__ ==")
@@ -62,7 +64,8 @@ class HandOver:
 def hand_over(first: Source, sets_up_rollouts: Recognise) -> HandOver:
     """Return where a file's rollouts are set up. What a file that is reached names itself is not followed."""
     ends = time.process_time() + MOST_SECONDS
-    named = list(_named_in(first))
+    inherited = _inherited(first)
+    named = [way for way in _named_in(first) if way[1] is None or _identity(way[1]) not in inherited]
     reached = tuple(_reached(first, named, sets_up_rollouts, ends))
     if sum(bool(file.way.programs) for file, _ in reached) > 1:
         # Which of several engines the program samples from and updates is not followed.
@@ -161,6 +164,13 @@ def _in_the_tree(first: Source, sets_up_rollouts: Recognise, ends: float) -> Ite
             file = opened(Path(path), first.given, first.trees, first.pins)
             if file is not None and sets_up_rollouts(file):
                 yield path
+
+
+def _inherited(source: Source) -> set[Path]:
+    """Return the files over which a config is laid: without what it says itself they are not its rollouts."""
+    readers = (inherited_paths.inherited, hydra_defaults.composed) if source.suffix in _CONFIGS else ()
+    configs = [reader(source) for reader in readers]
+    return {Path(part).resolve() for config in configs if config is not None for part in config.parts}
 
 
 def _identity(source: Source) -> Path:

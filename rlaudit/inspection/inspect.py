@@ -6,6 +6,7 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
+from rlaudit.configs.dialects.declared import is_code_of_a_framework
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.source import Source
 from rlaudit.errors import UsageError
@@ -103,7 +104,10 @@ def _hand_overs(request: Request, inspected: Sequence[InspectedFile]) -> Iterato
     """Yield where the rollouts of each file that the user names and that has no config are set up."""
 
     def is_read(source: Source) -> bool:
-        return not request.excluded(source.path) and sets_up_rollouts(source, request.context.dialects)
+        if request.excluded(source.path) or not sets_up_rollouts(source, request.context.dialects):
+            return False
+        # The engine of a framework gets what a config says: without one its code says nothing of the rollouts.
+        return not is_code_of_a_framework(source.path)
 
     for file in inspected:
         source = file.file.source

@@ -302,6 +302,11 @@ def _ran_on_both_sides(file: InspectedFile, config: InspectedConfig) -> bool:
     return not config.audit.migrates or (bool(before.recorded) and before.path != after.path)
 
 
+def not_decided_in(path: str, sentence: str) -> str:
+    """Return what is open in a config as a line of the whole report, which may have several."""
+    return f"not decided in {path}: {sentence}"
+
+
 def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:
     lines = [f"{shown_path(file.path)}: {file.reason}" for file in inspection.unread]
     lines += inspection.request.plugins
@@ -309,7 +314,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         lines += file.not_seen
     for file, config in configs:
         path = shown_path(file.file.path)
-        lines += [f"not decided in {path}: {sentence}" for sentence in _left_open(config.audit)]
+        lines += [not_decided_in(path, sentence) for sentence in _left_open(config.audit)]
         lines += [side.catalogue.remark for side in (config.audit.before, config.audit.after) if side.catalogue.remark]
     lines += [sentence for way in inspection.hand_overs for sentence in about(way, shown_path)]
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)

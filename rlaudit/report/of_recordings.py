@@ -12,6 +12,7 @@ from rlaudit.layers import Layer
 from rlaudit.report.combined import FinishedDocument, combined
 from rlaudit.report.of_comparison import document_of as comparison_document
 from rlaudit.report.of_inspection import document_of as inspection_document
+from rlaudit.report.of_inspection import not_decided_in
 from rlaudit.report.shown_value import shown
 from rlaudit.severity import Threshold
 
@@ -56,6 +57,7 @@ def _without(lines: Sequence[str], trainings: Sequence[RecordedTraining]) -> lis
     """Return what a report has not seen, without what the recordings lack: the diagnosis lists that for each."""
     missing = [(training.path, sentence) for training in trainings for sentence in training.missing]
     listed = {sentence for _, sentence in missing}
+    listed |= {not_decided_in(path, sentence) for path, sentence in missing}
     # `compare` names the table that runs today first.
     listed |= {f"{path}{today}: {sentence}" for path, sentence in missing for today in ("", " (today)")}
     return [line for line in lines if line not in listed]

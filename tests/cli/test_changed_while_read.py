@@ -1,14 +1,11 @@
 """A log that changes while it is read is not judged: figures of one file and evidence of another are of none."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from table_files import as_sequences, rows, write_lines
 
 from rlaudit.cli import app
 from rlaudit.diagnosis.compare_tables import Comparer
@@ -16,28 +13,9 @@ from rlaudit.errors import UsageError
 from rlaudit.files.unchanged import unchanged
 
 
-def columns(seed: int = 0) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    rollout = -rng.exponential(1, 400).astype(np.float32)
-    return {
-        "prompt_id": np.repeat(np.arange(10), 40),
-        "sample_id": np.tile(np.repeat(np.arange(2), 20), 10),
-        "position": np.tile(np.arange(20), 20),
-        "token_id": rng.integers(0, 300, 400),
-        "rollout_logprob": rollout,
-        "trainer_logprob": rollout,
-    }
-
-
 def parquet(path: Path, *left_out: str, seed: int = 0) -> Path:
     path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.table({name: kept for name, kept in columns(seed).items() if name not in left_out}), path)
-    return path
-
-
-def json_lines(path: Path) -> Path:
-    rows = [dict(zip(columns(), row, strict=True)) for row in zip(*columns().values(), strict=True)]
-    path.write_text("".join(json.dumps({name: float(value) for name, value in row.items()}) + "\n" for row in rows))
+    rows(prompts=10, seed=seed).drop(columns=list(left_out)).to_parquet(path)
     return path
 
 
@@ -98,7 +76,7 @@ def test_a_log_that_changes_is_not_finished_and_is_named(
 def test_lines_appended_to_a_log_of_lines_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log = json_lines(tmp_path / "log.jsonl")
+    log = write_lines(tmp_path / "log.jsonl", as_sequences(rows(prompts=10)))
     assert compare_while(appended, log, monkeypatch, str(log)) == 3
     assert f"{log} changed while it was read" in capsys.readouterr().err
 

@@ -178,7 +178,7 @@ def test_what_ends_python_from_within_does_not_pass_for_a_verdict(code, monkeypa
     def leave(arguments):
         raise SystemExit(code)
 
-    monkeypatch.setattr(app, "_outcome", leave)
+    monkeypatch.setattr("rlaudit.cli.commands.run_command", leave)
     assert app.run(["compare"]) == 130
     assert "interrupted" in capsys.readouterr().err
 

@@ -89,41 +89,12 @@ def test_nothing_found_ends_with_0_unless_a_match_is_required_and_its_limits_sta
     assert compared(path, "--require", "match")[0] == 3
 
 
-def test_a_model_to_score_with_matches_what_agrees(tmp_path, scored):
-    code, report = compared(written(tmp_path / "t.jsonl", sampled(0.8)), "--temperature", "0.8", *scored)
-    assert [layer["verdict"] for layer in report["layers"]] == ["match", "match", "match"]
-    assert code == 0
-    assert report["comparisons"][0]["semantics"]["reported"] == "T=0.8"
-
-
-def test_raw_logprobs_are_identified_with_a_model_to_score_with(tmp_path, scored):
-    path = written(tmp_path / "t.jsonl", sampled(0.6, reported_at=1.0))
-    code, report = compared(path, "--temperature", "0.6", *scored)
-    assert code == 1
-    assert report["comparisons"][0]["attribution"]["named"][0]["name"] == "raw-logprobs"
-
-
 def test_a_trainer_at_another_temperature_is_identified_and_not_the_engine(tmp_path, scored):
     path = written(tmp_path / "t.jsonl", sampled(0.6, trainer_at=1.0))
     code, report = compared(path, "--temperature", "0.6", "--trainer-temperature", "1", *scored)
     assert code == 1
     semantics = report["comparisons"][0]["semantics"]
     assert (semantics["trainer"], semantics["reported"], semantics["sampled"]) == ("T=1", "T=0.6", "T=0.6")
-
-
-def test_missing_trainer_logprobs_are_scored(tmp_path, scored, capsys):
-    path = written(tmp_path / "t.jsonl", sampled(trainer=False))
-    assert run(["compare", str(path), "--quiet"]) == 3
-    assert "give the trainer's table as second argument, or --score MODEL" in capsys.readouterr().out
-    code, report = compared(path, *scored)
-    assert code == 0
-    assert any("figures are of the tokens that were scored" in line for line in report["comparisons"][0]["notes"])
-
-
-def test_a_score_needs_token_ids(tmp_path, scored, capsys):
-    records = [{name: value for name, value in one.items() if name != "token_id"} for one in sampled()]
-    assert run(["compare", str(written(tmp_path / "t.jsonl", records)), "--quiet", *scored]) == 2
-    assert "--score needs the token ids of completions, and this table has none" in capsys.readouterr().err
 
 
 def test_a_mismatch_exits_with_1_unless_told_never_to(tmp_path):

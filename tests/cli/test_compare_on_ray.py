@@ -20,7 +20,7 @@ def test_the_nodes_of_a_cluster_read_what_one_machine_reads(cluster, log, tmp_pa
     out, words = tmp_path / "o.json", ("--temperature", 0.7, "--ppo-epsilon", 0.1, 0.3)
     alone = report_of(out, log, *words)
     # Nothing is left to read for the machine that asked.
-    monkeypatch.setattr(compare_tables, "_read", None)
+    monkeypatch.setattr(compare_tables, "read_file", None)
     assert report_of(out, log, *words, "--executor", f"ray:{cluster.address}") == alone
 
 

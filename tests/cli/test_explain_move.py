@@ -1,13 +1,10 @@
 """`rlaudit explain 0.8.5..0.18.1`: what moves between two releases, and what keeps each as it was."""
 
-import os
-import pty
 import re
-import subprocess
-import sys
 
 import pytest
 from packaging.version import Version
+from terminal import on_a_terminal
 
 from rlaudit.cli.app import run
 from rlaudit.cli.move_page import move_page
@@ -35,8 +32,20 @@ def test_the_published_migration_is_answered_first_with_the_settings_that_keep_i
         "set enable_prefix_caching: false",
         "set async_scheduling: false",
         "vllm/config/vllm.py:",
+        "enable_prefix_caching: False -> True",
+        "async_scheduling: not set -> True",
+        "engine: V0 -> V1",
     ):
         assert line in of_v0
+    for line in (
+        "prefix_caching_hash_algo: builtin -> sha256",
+        "VLLM_USE_DEEP_GEMM: False -> True",
+        "  reset_prefix_cache: (device=None) -> (",
+        "GuidedDecodingParams: StructuredOutputsParams takes its place.",
+        "vllm.worker: ",
+    ):
+        assert line in page
+    assert "vllm.beam_search" not in page and "VLLM_USE_V1: " in page
     assert "swap_space: V1 never swapped" in section(page, "Removed arguments")
     assert "sleep-zeroes-cache-scales" in section(page, "Defects that 0.8.5 has and 0.18.1 has not")
     assert "head-dtype-ignored" in section(page, "Defects that 0.18.1 has and 0.8.5 has not")
@@ -89,21 +98,7 @@ def test_what_is_no_move_ends_with_2_and_one_sentence(move: str, says: str, caps
 
 @pytest.mark.parametrize("columns", [80, 140])
 def test_on_a_terminal_no_line_but_a_long_word_is_wider_than_it(columns: int) -> None:
-    ours, its = pty.openpty()
-    command = [sys.executable, "-m", "rlaudit", "explain", "0.8.5..0.18.1"]
-    child = subprocess.Popen(command, stdout=its, stderr=its, env={**os.environ, "COLUMNS": str(columns)})
-    os.close(its)
-    text = b""
-    while True:
-        try:
-            read = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not read:
-            break
-        text += read
-    os.close(ours)
-    assert child.wait() == 0
-    lines = text.decode().splitlines()
-    assert len(lines) > len(move_page("0.8.5", "0.18.1", H100).splitlines())
-    assert all(len(line) <= columns for line in lines)
+    text, code = on_a_terminal("explain", "0.8.5..0.18.1", columns=columns)
+    assert code == 0
+    assert len(text.splitlines()) > len(move_page("0.8.5", "0.18.1", H100).splitlines())
+    assert all(len(line) <= columns for line in text.splitlines())

@@ -4,8 +4,8 @@ import pytest
 
 from rlaudit.cli.app import run
 from rlaudit.cli.release_page import release_page
-from rlaudit.vllm import measured as of_releases
 from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.measured import Measured
 
 
 @pytest.mark.parametrize("version", [str(one) for one in known_versions()])
@@ -33,11 +33,8 @@ def test_what_was_measured_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> 
         "engine": {"value": None, "low": None, "high": None, "word": "V1", "claimed": "V1"},
     }
     titles = {"plain/candidate/logprobs": "plain, candidate: logprobs", "plain/candidate/k3": "plain, candidate: k3"}
-    release = {"version": "0.26.0", "cells": cells, "why": [], "minutes": 2.0}
-    release |= {"date": "2026-11-26", "on": "cpu, a processor"}
-    data = {"properties": {**titles, "engine": "engine"}, "measured": [release]}
-    nothing = {"properties": {}, "measured": []}
-    monkeypatch.setattr(of_releases, "_data", lambda run: data if run == "releases" else nothing)
+    found = Measured("cpu, a processor", "2026-11-26", cells, {**titles, "engine": "engine"})
+    monkeypatch.setattr("rlaudit.cli.release_page.measured_by_all", lambda _version, on: [found] if on == "cpu" else [])
     page = release_page("0.26.0")
     assert page is not None
     assert page.endswith(

@@ -63,7 +63,7 @@ def test_an_allocation_that_fails_is_3(
     def fail(words: list[str]) -> int:
         raise error
 
-    monkeypatch.setattr(app, "_outcome", fail)
+    monkeypatch.setattr("rlaudit.cli.commands.run_command", fail)
     assert app.run(["compare"]) == 3
     assert "memory is short: " in capsys.readouterr().err
 

@@ -1,17 +1,14 @@
 """`rlaudit inspect` into a pipe that closes, a file, a terminal of any width, and one without colours."""
 
-import fcntl
 import os
-import pty
 import re
 import shutil
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
+from terminal import on_a_terminal
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "rlaudit", "inspect", "base.yaml", "--from", "0.8.5", "--to", "0.18.1"]
@@ -25,25 +22,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def on_a_terminal(folder, columns, **environment):
-    """What it prints on a terminal of so many columns, and its exit code."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    process = subprocess.Popen(
-        COMMAND, cwd=folder, stdout=theirs, stderr=subprocess.DEVNULL, env=ENVIRONMENT | environment
+def inspected(folder, columns, **environment):
+    """What the command prints on a terminal of so many columns, and its exit code."""
+    return on_a_terminal(
+        *COMMAND[3:], columns=columns, variables=ENVIRONMENT | environment, cwd=folder, stderr=subprocess.DEVNULL
     )
-    os.close(theirs)
-    said = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # what Linux answers once the other end is closed
-            break
-        if not part:
-            break
-        said += part
-    os.close(ours)
-    return said.decode().replace("\r\n", "\n"), process.wait()
 
 
 def test_a_reader_that_leaves_is_no_error(folder):
@@ -68,7 +51,7 @@ def test_a_file_gets_plain_whole_lines_and_the_exit_code_stays(folder):
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
 def test_a_terminal_gets_colours_and_lines_that_fit(folder, columns):
-    said, code = on_a_terminal(folder, columns, NO_COLOR="")
+    said, code = inspected(folder, columns, NO_COLOR="")
     assert code == 1
     assert "\x1b[" in said
     plain = "".join(part.partition("m")[2] if number else part for number, part in enumerate(said.split("\x1b[")))
@@ -80,7 +63,7 @@ def test_a_terminal_gets_colours_and_lines_that_fit(folder, columns):
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "TERM=dumb"])
 def test_who_wants_no_colours_gets_none(folder, environment):
-    said, code = on_a_terminal(folder, 80, **environment)
+    said, code = inspected(folder, 80, **environment)
     assert code == 1
     assert "\x1b" not in said
     (sentence,) = (line for line in said.splitlines() if line.startswith("The move brings"))

@@ -19,8 +19,8 @@ SEED = 11
 
 def test_damages_are_named_made_good_and_change_no_verdict(laboratory: Laboratory) -> None:
     done = list(trials(laboratory, DAMAGES, SEED))
-    assert [(trial.damage, trial.problems) for trial in done if trial.problems] == []
-    assert sum(trial.damage.decides for trial in done) >= DAMAGES // 2
+    assert [trial for trial in done if trial.problems] == []
+    assert sum(trial.decides for trial in done) >= DAMAGES // 2
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def stopped(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, *more: str)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as interrupted:
-        interrupted.setattr("rlaudit.laboratory.study_run.StudyRun._try_trainer", kill)
+        interrupted.setattr("rlaudit.laboratory.study_run.trial_batch", kill)
         assert laboratory.ablate(laboratory.folder / "recipe.yaml", *more).exit_code == 130
 
 

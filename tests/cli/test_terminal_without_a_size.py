@@ -1,14 +1,12 @@
 """A terminal that does not know its size (under `script`, `docker run -t`, `ssh -tt`) reports 0 columns."""
 
 import os
-import pty
 import re
 import sys
-import threading
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from terminal import Terminal
 
 from rlaudit.cli.app import run
 
@@ -31,30 +29,12 @@ def test_a_terminal_of_0_columns_counts_as_80(words: list[str], monkeypatch: pyt
     for name in ("NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    ours, theirs = pty.openpty()
-    reader = Reader(ours)
-    reader.start()
-    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+    terminal = Terminal(columns=0)
+    with os.fdopen(terminal.end, "w", encoding="utf-8", closefd=False) as stream:
         for name in ("stdout", "__stdout__"):
-            monkeypatch.setattr(sys, name, terminal)
+            monkeypatch.setattr(sys, name, stream)
         code = run(words)
-    reader.join()
     assert code in {0, 1, 3}
-    lines = re.sub(r"\x1b\[[\d;]*m", "", reader.text.decode()).splitlines()
+    lines = re.sub(r"\x1b\[[\d;]*m", "", terminal.text()).splitlines()
     # A line to paste is not wrapped.
     assert 70 < max(len(line) for line in lines if "rlaudit " not in line) <= 80
-
-
-class Reader(threading.Thread):
-    """Reads what is written to the other end of a terminal: little of it waits there."""
-
-    def __init__(self, end: int) -> None:
-        super().__init__()
-        self.end, self.text = end, b""
-
-    def run(self) -> None:
-        # Linux answers with an error once the other end is closed.
-        with suppress(OSError):
-            while part := os.read(self.end, 65536):
-                self.text += part
-        os.close(self.end)

@@ -20,14 +20,13 @@ def raise_(error):
 
 def ended(setup: str, *words: str, **options: object) -> subprocess.CompletedProcess[str]:
     """Run `main` after some lines that break it."""
-    script = (
-        f"import sys\nfrom rlaudit.cli import app\n{SHOWS_NOTHING}\n{setup}\nsys.argv[1:] = {list(words)}\napp.main()"
-    )
+    imports = "import sys\nfrom rlaudit.cli import app, commands"
+    script = f"{imports}\n{SHOWS_NOTHING}\n{setup}\nsys.argv[1:] = {list(words)}\napp.main()"
     return subprocess.run([sys.executable, "-c", script], check=False, text=True, stderr=subprocess.PIPE, **options)
 
 
 def test_a_usage_error_that_cannot_be_shown_is_2_with_its_plain_message() -> None:
-    done = ended('app._outcome = lambda words: raise_(Broken("no such option: --what"))', "compare")
+    done = ended('commands.run_command = lambda words: raise_(Broken("no such option: --what"))', "compare")
     assert done.returncode == 2
     assert done.stderr == "rlaudit: no such option: --what\n  see: rlaudit --help\n"
 
@@ -35,11 +34,11 @@ def test_a_usage_error_that_cannot_be_shown_is_2_with_its_plain_message() -> Non
 @pytest.mark.parametrize(
     "setup",
     [
-        "app._outcome = lambda words: 1 / 0; app.say = lambda text: 1 / 0",
-        "app._outcome = lambda words: 1 / 0; app._bug = lambda: 1 / 0",
-        "app._outcome = lambda words: raise_(app.NotFinished('no')); app.say = lambda text: raise_(MemoryError())",
+        "commands.run_command = lambda words: 1 / 0; app.say = lambda text: 1 / 0",
+        "commands.run_command = lambda words: 1 / 0; app.mask = lambda text: 1 / 0",
+        "commands.run_command = lambda words: raise_(app.NotFinished('')); app.say = lambda _: raise_(MemoryError())",
         "app.learn = lambda environment: 1 / 0",
-        "app._outcome = lambda words: raise_(GeneratorExit())",
+        "commands.run_command = lambda words: raise_(GeneratorExit())",
         "sys.modules['typer'] = None",
     ],
     ids=["say", "bug", "memory", "before", "no exception", "a broken package"],
@@ -49,13 +48,13 @@ def test_an_error_while_an_error_is_shown_is_70(setup: str) -> None:
 
 
 def test_ctrl_c_while_an_error_is_shown_is_130() -> None:
-    setup = "app._outcome = lambda words: 1 / 0; app.say = lambda text: raise_(KeyboardInterrupt())"
+    setup = "commands.run_command = lambda words: 1 / 0; app.say = lambda text: raise_(KeyboardInterrupt())"
     assert ended(setup, "compare").returncode == 130
 
 
 def test_output_that_is_left_and_cannot_be_written_is_3_and_not_120() -> None:
     with Path("/dev/full").open("w") as full:
-        done = ended("app._outcome = lambda words: sys.stdout.write('all well')and 0", "compare", stdout=full)
+        done = ended("commands.run_command = lambda words: sys.stdout.write('all well')and 0", "compare", stdout=full)
     assert done.returncode == 3
 
 

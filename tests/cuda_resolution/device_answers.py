@@ -84,6 +84,19 @@ def pretend(device, tree):
     ]
 
 
+def start_vllm(device, tree):
+    """Import the CUDA build on the device. Its model's class is registered: vLLM would look at it in a process of its
+    own, where nothing answers."""
+    pretend(device, tree)
+    from vllm import ModelRegistry
+    from vllm.model_executor.models.llama import LlamaForCausalLM
+    from vllm.platforms import current_platform
+
+    assert sys.modules["vllm"].__file__.startswith(tree), sys.modules["vllm"].__file__
+    assert current_platform.is_cuda(), current_platform
+    ModelRegistry.register_model("LlamaForCausalLM", LlamaForCausalLM)
+
+
 def answer_nvml(pynvml, device):
     memory = types.SimpleNamespace(total=device["memory_bytes"], free=device["memory_bytes"], used=0)
     answers = {

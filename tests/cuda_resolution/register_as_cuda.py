@@ -25,16 +25,9 @@ def neighbour(name):
 
 def main(job_path, out_path):
     job = json.loads(Path(job_path).read_text())
-    neighbour("device_answers").pretend(job["device"], job["tree"])
-    from vllm import ModelRegistry
+    neighbour("device_answers").start_vllm(job["device"], job["tree"])
     from vllm.engine.arg_utils import EngineArgs
-    from vllm.model_executor.models.llama import LlamaForCausalLM
-    from vllm.platforms import current_platform
 
-    assert sys.modules["vllm"].__file__.startswith(job["tree"]), sys.modules["vllm"].__file__
-    assert current_platform.is_cuda(), current_platform
-    # vLLM would look at the class in a process of its own, where nothing answers.
-    ModelRegistry.register_model("LlamaForCausalLM", LlamaForCausalLM)
     # The recorder may be there already, by Python's own door (sitecustomize); loading it is the business of this call.
     EngineArgs(**job["engine_args"]).create_engine_config()
     recorder = sys.modules["rlaudit_recorder"]

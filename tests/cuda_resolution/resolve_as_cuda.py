@@ -2,8 +2,7 @@
 
 Everything that decides is the release's own: `EngineArgs.create_engine_config`, the platform's check of the config, the
 `Attention` layer that chooses its backend, the block size that follows from it, and the resolution of CUDA graphs that
-a worker does once it knows the backend. What is answered in place of a GPU stands in device_answers.py. The model's
-class is registered beforehand, because vLLM would look at it in a process of its own, where nothing answers. Restated
+a worker does once it knows the backend. What is answered in place of a GPU stands in device_answers.py. Restated
 here, for want of a function that runs without a device: 0.8.5's use of CUDA graphs, and that a model which vLLM
 compiles can be captured in pieces.
 
@@ -62,14 +61,7 @@ def neighbour(path):
 def start_vllm(job, group):
     """Import the CUDA build on the group's device, with the group's variables."""
     os.environ.update(group["variables"])
-    neighbour(Path(__file__).with_name("device_answers.py")).pretend(group["device"], job["tree"])
-    from vllm import ModelRegistry
-    from vllm.model_executor.models.llama import LlamaForCausalLM
-    from vllm.platforms import current_platform
-
-    assert sys.modules["vllm"].__file__.startswith(job["tree"]), sys.modules["vllm"].__file__
-    assert current_platform.is_cuda(), current_platform
-    ModelRegistry.register_model("LlamaForCausalLM", LlamaForCausalLM)
+    neighbour(Path(__file__).with_name("device_answers.py")).start_vllm(group["device"], job["tree"])
 
 
 def resolve_case(job, case):

@@ -1,8 +1,6 @@
 """What rlaudit says a CUDA engine will run is what the release's own Python makes of the same arguments on that GPU."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +9,7 @@ from typing import Any
 
 import pytest
 from cuda_cases import ASYNC, DEVICES, PACKAGES_OF, Case, shipped_cases, written_cases
-from cuda_python import cuda_python
+from cuda_python import cuda_python, ran
 
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
@@ -84,48 +82,27 @@ def run(version: str, folder: Path) -> Run:
                 jobs = groups.setdefault((name, text_of(case.variables_of_vllm)), {})
                 jobs.setdefault(text_of(case.as_job()), []).append(case)
     tree = cuda_python(version)
-    job = folder / f"{version}.json"
-    job.write_text(
-        json.dumps(
+    place = folder / version
+    place.mkdir()
+    job = {
+        "tree": str(tree),
+        "generate": str(ENGINE.generate),
+        "model": str(model_in(folder)),
+        "groups": [
             {
-                "tree": str(tree),
-                "generate": str(ENGINE.generate),
-                "model": str(model_in(folder)),
-                "groups": [
-                    {
-                        "device": device(name, version),
-                        "variables": json.loads(variables),
-                        "cases": [json.loads(text) for text in jobs],
-                    }
-                    for (name, variables), jobs in groups.items()
-                ],
+                "device": device(name, version),
+                "variables": json.loads(variables),
+                "cases": [json.loads(text) for text in jobs],
             }
-        ),
-        encoding="utf-8",
-    )
-    out = folder / f"{version}-resolved.json"
+            for (name, variables), jobs in groups.items()
+        ],
+    }
     environment = ensure(EnvironmentSpec("vllm", PACKAGES_OF.get(version, version), "cpu"), report=print)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "HF_"))}
-    done = subprocess.run(
-        [*environment.command, "-s", str(SCRIPT), str(job), str(out)],
-        env={
-            **clean,
-            "PYTHONPATH": str(tree),
-            "HF_HUB_OFFLINE": "1",
-            "VLLM_NO_USAGE_STATS": "1",
-            "VLLM_CACHE_ROOT": str(folder / "cache"),
-            # FlashInfer's compiled kernels are there, so that nobody looks for them on the network.
-            "VLLM_HAS_FLASHINFER_CUBIN": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-    )
-    (folder / f"{version}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    done = ran(environment.command, SCRIPT, job, tree, place)
+    (place / "log.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
     if done.returncode != 0:
         return Run({}, done.stderr[-6000:])
-    found = json.loads(out.read_text(encoding="utf-8"))
+    found = json.loads((place / "out.json").read_text(encoding="utf-8"))
     return Run(
         {
             (name, case.name): values

@@ -5,14 +5,13 @@ Without a GPU: no worker starts, no request is made.
 
 import json
 import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cuda_python import cuda_python
+from cuda_python import cuda_python, ran
 from packaging.version import Version
 from recorder_folder import write_recorder
 from test_inspect_predicts_what_cuda_resolves import device, model_in
@@ -45,29 +44,13 @@ def registered(version: str, command: Sequence[str], tree: Path, folder: Path) -
 
     command starts an interpreter that has the packages; tree holds the CUDA build's vllm/ and its dist-info.
     """
-    job, out, recording = (folder / name for name in ("job.json", "out.json", "recording"))
+    recording = folder / "recording"
     arguments = {"model": str(model_in(folder)), **WRITTEN}
-    about = {"device": device("h100", version), "tree": str(tree), "engine_args": arguments}
-    job.write_text(json.dumps(about), encoding="utf-8")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "HF_"))}
-    done = subprocess.run(
-        [*command, "-s", str(SCRIPT), str(job), str(out)],
-        env={
-            **clean,
-            "PYTHONPATH": os.pathsep.join([str(recorder_in(folder / "recorder")), str(tree)]),
-            "RLAUDIT_RECORD": str(recording),
-            "HF_HUB_OFFLINE": "1",
-            "VLLM_NO_USAGE_STATS": "1",
-            "VLLM_CACHE_ROOT": str(folder / "cache"),
-            "VLLM_HAS_FLASHINFER_CUBIN": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-    )
+    job = {"device": device("h100", version), "tree": str(tree), "engine_args": arguments}
+    path = os.pathsep.join([str(recorder_in(folder / "recorder")), str(tree)])
+    done = ran(command, SCRIPT, job, tree, folder, PYTHONPATH=path, RLAUDIT_RECORD=str(recording))
     assert done.returncode == 0, done.stderr[-6000:]
-    found = json.loads(out.read_text(encoding="utf-8"))
+    found = json.loads((folder / "out.json").read_text(encoding="utf-8"))
     (file,) = recording.glob("*.jsonl")
     records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return Registered(set(found["hooked"]), set(found["absent"]), records)

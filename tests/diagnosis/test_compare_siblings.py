@@ -82,6 +82,10 @@ def test_samples_that_are_no_siblings_show_nothing_and_the_report_says_why():
     assert found.verdicts[0] is Verdict.NOTHING_FOUND and found.limits.inverse_temperature is None
     assert Broken.OTHER_CONTEXTS in found.evidence.siblings.broken
     assert Broken.OTHER_CONTEXTS.value in found.layers[0].evidence
+    alone = compare([replace(scrambled, trainer_logprobs_T=np.full(batch.tokens, np.nan))], RAW, RAW, FAST)
+    assert (alone.meaning.kind, alone.verdicts[0]) == (Kind.UNTOLD, Verdict.INCONCLUSIVE)
+    # What they leave open is not known either: no size of it is said.
+    assert "% off" not in alone.layers[0].because
 
 
 def test_copies_may_be_a_greedy_sampler_and_show_nothing_to_pass():

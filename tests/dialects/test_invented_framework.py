@@ -39,12 +39,13 @@ engine:
   enable_prefix_caching: {key: "@prefix_cache"}
   max_num_seqs: {key: "@slots", default: 64, moved: {3.0.0: 256}, at: {lorikeet/engine.py: "slots: int = 256"}}
   async_scheduling: {key: "@overlap"}
+  "*": {key: "@more"}
 sampling:
   temperature: {key: "@heat", default: 1.0}
 trainer:
   divides_by_temperature: {value: true}
   weight_updates: {value: between rollouts}
-write: {fields: "@"}
+write: {fields: "@", others: "@more"}
 """
 CONFIG = "lorikeet:\n  sampler:\n    tp: 2\n    eager: false\n    prefix_cache: true\n    heat: 0.7\n"
 SCRIPT = "#!/bin/bash\nexport VLLM_USE_V1=1\nlorikeet-train --sampler.tp 2 --sampler.eager true\n"
@@ -84,6 +85,14 @@ def test_a_fix_is_written_in_its_own_spelling(tmp_path: Path) -> None:
     added = config_of(tmp_path, CONFIG).write("async_scheduling", False)
     assert added is not None
     assert "overlap: false" in apply(CONFIG, added)
+
+
+def test_an_argument_that_only_a_mapping_takes_is_no_option_of_its_launcher(tmp_path: Path) -> None:
+    text = CONFIG + "    more: {block_size: 32}\n"
+    edits = config_of(tmp_path, text).write("generation_config", "vllm")
+    assert edits is not None
+    assert "more: {block_size: 32, generation_config: vllm}" in apply(text, edits)
+    assert config_of(tmp_path, SCRIPT, "run.sh").write("generation_config", "vllm") is None
 
 
 def test_inspect_judges_it_as_any_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

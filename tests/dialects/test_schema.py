@@ -1,4 +1,6 @@
 import random
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from rlaudit.cli.app import run
 from rlaudit.configs.dialects.declared import named_dialect
 from rlaudit.configs.dialects.front_ends import WAYS
 from rlaudit.configs.dialects.page import grammar, page_of
-from rlaudit.configs.dialects.schema import faults
+from rlaudit.configs.dialects.schema import SCHEMA, faults
 from rlaudit.configs.dialects.spec import shipped, spec_at
 from rlaudit.configs.source import Source
 from rlaudit.errors import RlauditError
@@ -51,6 +53,31 @@ def test_the_grammar_names_every_way_of_writing_a_config() -> None:
     assert all(f"{way}:" in grammar() for way in WAYS)
 
 
+def test_the_grammar_names_every_word_of_the_language() -> None:
+    words = set(_properties(yaml.safe_load(SCHEMA.read_text())))
+    assert sorted(word for word in words if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", grammar())) == []
+
+
+def _properties(schema: object) -> Iterator[str]:
+    """Yield the keys that a dialect may have, at any depth."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", ())
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _properties(part)
+
+
+@pytest.mark.parametrize(("word", "truth"), [("true", True), ("false", False), ("here", True)])
+def test_a_condition_that_always_or_never_holds_is_spelt_as_yaml_spells_it(
+    tmp_path: Path, word: str, truth: bool
+) -> None:
+    path = tmp_path / "toy.yaml"
+    path.write_text(
+        f"{HEAD}conditions: {{here: true}}\noffline: {word}\nsampling:\n  top_k: {{if: {word}, value: 5}}\n"
+    )
+    (config,) = named_dialect(path).read(Source("run.yaml", "sampler: {a: 1}\n"), Version("0.18.1"))
+    assert config.offline is truth and ("top_k" in config.sampling) is truth
+
+
 @pytest.mark.parametrize(
     ("said", "line", "what"),
     [
@@ -59,6 +86,7 @@ def test_the_grammar_names_every_way_of_writing_a_config() -> None:
         ("engine:\n  dtype: {key: '@a', if: a >> 3}\n", 8, "no condition"),
         ("engine:\n  dtype: {key: '@a', lost: dropped, because: x}\n", 8, "not passed"),
         ("engine:\n  dtype: 3\n", 8, "3 is not of type 'object'"),
+        ("offline: 1\n", 7, "1 is not of type 'string', 'boolean'"),
         ("trainer:\n  dtyp: {value: 1}\n", 8, "'dtyp' is not a 'trainer fact'; known: weight_updates, "),
         (
             "trainer:\n  weight_updates: {value: in fligt}\n",

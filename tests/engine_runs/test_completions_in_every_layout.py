@@ -5,14 +5,13 @@ recorder.
 """
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from recorder_folder import variables, write_recorder
+from recorded_run import ran as run_in
+from recorder_folder import write_recorder
 from written_recording import WrittenProcess
 
 from rlaudit.engines.environments.environment import ensure
@@ -39,29 +38,25 @@ def sequences() -> list[list[list[int]]]:
     return [*found, [[70, *TEMPLATE], [90]], [[71, *TEMPLATE], [90]]]
 
 
+def front(out: Path) -> None:
+    """Write the file of a front end that sampled them."""
+    process = WrittenProcess(out)
+    process.sampling(0)
+    for prompt, ids in sequences():
+        process.sampled(prompt, ids)
+    process.write()
+
+
 def ran(folder: Path, how: str | None) -> tuple[list[Any], Path]:
     """Return what the program printed, and the folder of the recording."""
     trainer, out = ensure(trainer_spec("cpu"), report=print), folder / f"out-{how}"
     (folder / "completions.json").write_text(json.dumps(sequences()))
-    on = {"PYTHONPATH": str(PROGRAM.parent)}
+    recorder = None
     if how is not None:
-        front = WrittenProcess(out)
-        front.sampling(0)
-        for prompt, ids in sequences():
-            request = front.request(prompt)
-            front.sequence(request, prompt, ids, [-1.0] * len(ids), [[front.step(len(ids)), 1, len(ids)]])
-        front.write()
+        front(out)
         recorder = write_recorder(folder / f"recorder-{how}", trainer_functions=FUNCTIONS)
-        on = variables(recorder, out)
-        on["PYTHONPATH"] += os.pathsep + str(PROGRAM.parent)
-    done = subprocess.run(
-        [*trainer.command, str(PROGRAM), str(folder / "completions.json"), *([how] if how else [])],
-        env={**os.environ, **trainer.variables, **on},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    words = (PROGRAM, folder / "completions.json", *([how] if how else []))
+    done = run_in(trainer, *words, recorder=recorder, out=out, paths=[PROGRAM.parent])
     return [json.loads(line) for line in done.stdout.splitlines()], out
 
 

@@ -6,7 +6,6 @@ be run with torch alone is.
 
 import ast
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
-from recorder_folder import variables, write_recorder
-from test_completions_in_every_layout import sequences
-from written_recording import WrittenProcess
+from recorded_run import ran
+from recorder_folder import write_recorder
+from test_completions_in_every_layout import front, sequences
 
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
@@ -126,24 +125,10 @@ def test_what_a_framework_computes_is_read_off(
 def check(packages: Path, target: str, stand_ins: tuple[str, ...], folder: Path) -> None:
     """Run a function of a framework below the recorder, and hold what is read against what is computed by hand."""
     out, trainer = folder / "out", ensure(trainer_spec("cpu"), report=print)
-    front = WrittenProcess(out)
-    front.sampling(0)
-    for prompt, ids in sequences():
-        request = front.request(prompt)
-        front.sequence(request, prompt, ids, [-1.0] * len(ids), [[front.step(len(ids)), 1, len(ids)]])
-    front.write()
+    front(out)
     (folder / "completions.json").write_text(json.dumps(sequences()))
-    on = variables(write_recorder(folder / "recorder"), out)
-    on["PYTHONPATH"] += os.pathsep + str(PROGRAM.parent)
-    words = [str(PROGRAM), str(packages), target, str(folder / "completions.json"), *stand_ins]
-    done = subprocess.run(
-        [*trainer.command, *words],
-        env={**os.environ, **trainer.variables, **on},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    words = (PROGRAM, packages, target, folder / "completions.json", *stand_ins)
+    done = ran(trainer, *words, recorder=write_recorder(folder / "recorder"), out=out, paths=[PROGRAM.parent])
     by_hand = json.loads(done.stdout.splitlines()[-1])
     log = recorded_log(out)
     assert not any(process.failed or process.dropped for process in log.recording.processes)

@@ -4,18 +4,14 @@ Ray is not installed with the engine: its packages lie in a folder, which PYTHON
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_recordings_hold_what_the_engine_returned import QUIET, model_in
+from recorded_run import QUIET, installed, model_in, recorded
 from tiny_updates import built
 
 from rlaudit.cli.app import run
-from rlaudit.engines.environments.pip_configuration import read_package_sources
-from rlaudit.engines.environments.uv import Uv, find_uv
 from rlaudit.files.parse_json import parse_json
 from rlaudit.recording.recording import open_recording
 
@@ -32,20 +28,12 @@ SEQUENCES = 8 * 4  # of a replica in a step
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, environment = tmp_path_factory.mktemp("ray"), built(RELEASE)
     model = model_in(folder)
-    packages, interpreter = folder / "packages", Path(environment.command[0])
-    Uv(find_uv(), read_package_sources()).pip("install", interpreter, "--no-deps", "--target", packages, *PACKAGES)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "RLAUDIT_", "RAY_"))}
-    others = os.pathsep.join(filter(None, (str(packages), clean.get("PYTHONPATH"))))
-    ray = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
-    words = [sys.executable, "-m", "rlaudit", "record", "--into", str(folder / "out")]
-    words += ["--trainer-function", "ray_actors:token_logprobs", "--", *environment.command, str(PROGRAM)]
-    done = subprocess.run(
-        [*words, str(model), str(folder), str(REPLICAS), str(STEPS)],
-        env={**clean, **QUIET, **environment.variables, **ray, "PYTHONPATH": others},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    packages = installed(environment, folder / "packages", *PACKAGES)
+    path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
+    ray = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": path}
+    words = (PROGRAM, model, folder, REPLICAS, STEPS)
+    options = ["--trainer-function", "ray_actors:token_logprobs"]
+    done = recorded(environment, folder, "out", *words, options=options, **QUIET, **ray)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "not reached" not in done.stderr
     return folder / "out"

@@ -7,29 +7,24 @@ test_recorded_training.py.
 """
 
 import json
-import os
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded_run import ONE_PROCESS, model_in
+from recorded_run import ran as run_in
 from recorded_truth import differences
-from recorder_folder import Written, read, variables, write_recorder
-from tiny_checkpoint import write_tiny
+from recorder_folder import Written, read, write_recorder
 from tiny_updates import built
-from word_tokenizer import write_tokenizer
 
-from rlaudit.engines.inside.scripts.tiny_model import VOCABULARY
 from rlaudit.recording.shipped.rlaudit_recorder import PARTS
 
 pytestmark = pytest.mark.engine
 
 PROGRAM = Path(__file__).with_name("sampled_requests.py")
 PAIR = {"tensor_parallel_size": 2, "distributed_executor_backend": "mp"}
-QUIET = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_CI_ENV": "1", "VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1"}
-ONE_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 # Loop, arguments of the engine, variables.
 STARTS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "one process": ("sync", {}, ONE_PROCESS),
@@ -43,7 +38,6 @@ ABSENT = {"0.8.5": {"pauses", "resumptions"}, "0.10.2": {"pauses", "resumptions"
 TWO_WORKERS = ("0.10.2", "0.32.0")
 HELD_IN = {"one process": ("0.8.5", "0.32.0"), "a core of its own": tuple(ABSENT), "two workers": TWO_WORKERS}
 PAIRS = [(version, start) for start, versions in HELD_IN.items() for version in versions]
-PATIENCE_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -60,14 +54,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def model_in(folder: Path) -> Path:
-    """A random model with a tokenizer."""
-    model = write_tiny(folder / "model")
-    write_tokenizer(model, VOCABULARY)
-    return model
-
-
-@cache
 def ran(version: str, start: str, folder: Path, recorded: bool = True) -> Ran:
     """Run the requests once through an engine of this release."""
     (loop, arguments, more), environment = STARTS[start], built(version)
@@ -75,18 +61,9 @@ def ran(version: str, start: str, folder: Path, recorded: bool = True) -> Ran:
     job = {"model": str(model_in(folder)), "loop": loop, "engine_args": {"enforce_eager": True, **arguments}}
     place.mkdir()
     (place / "job.json").write_text(json.dumps(job))
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
-    recorder = variables(write_recorder(place / "recorder"), place / "out") if recorded else {}
-    done = subprocess.run(
-        [*environment.command, str(PROGRAM), str(place / "job.json"), str(place / "returned.json")],
-        env={**clean, **QUIET, **environment.variables, **more, **recorder},
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_SECONDS,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    words = (PROGRAM, place / "job.json", place / "returned.json")
+    recorder = write_recorder(place / "recorder") if recorded else None
+    done = run_in(environment, *words, recorder=recorder, out=place / "out", at=place, more=more)
     assert "rlaudit recorder:" not in done.stderr
     return Ran(json.loads((place / "returned.json").read_text()), read(place / "out"))
 

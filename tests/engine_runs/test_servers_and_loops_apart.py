@@ -23,9 +23,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 from in_flight_loop import LENGTH, PROMPTS, ROUNDS, SHARED
+from recorded_run import QUIET, model_in, without_settings
 from recorded_truth import differences
 from recorder_folder import read
-from test_recordings_hold_what_the_engine_returned import QUIET, model_in
 from tiny_updates import built
 
 from rlaudit.recording.recording import open_recording
@@ -57,10 +57,9 @@ def environment(folder: Path) -> dict[str, str]:
     plugin = folder / "plugin"
     if not plugin.exists():
         _write_plugin(plugin)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
     # Imports of rlaudit are those of these tests.
     here = os.pathsep.join([str(plugin), str(Path(__file__).parents[2])])
-    return {**clean, **QUIET, **built(VERSION).variables, "PYTHONPATH": here, "VLLM_NO_USAGE_STATS": "1"}
+    return {**without_settings(), **QUIET, **built(VERSION).variables, "PYTHONPATH": here, "VLLM_NO_USAGE_STATS": "1"}
 
 
 def _write_plugin(plugin: Path) -> None:

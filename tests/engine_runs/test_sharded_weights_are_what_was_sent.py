@@ -3,13 +3,11 @@
 The tiny model has one head of keys, which both ranks hold: its queries, keys and values are said not to compare.
 """
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from recorder_folder import variables, write_recorder
-from test_recordings_hold_what_the_engine_returned import QUIET
+from recorded_run import ran
+from recorder_folder import write_recorder
 from tiny_checkpoint import write_tiny
 from tiny_updates import built
 
@@ -25,19 +23,21 @@ PROGRAM = Path(__file__).with_name("sharded_weights.py")
 def readings(folder: Path, kind: str, ranks: int, layer: str) -> list[WeightReadings]:
     """Those of each rank, in their order."""
     environment, model = built(VERSION), write_tiny(folder / "model", kind)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
-    on = variables(write_recorder(folder / "recorder"), folder / "recording")
     # Bound by hand: a machine with one NUMA node has no second one for the second worker.
     bound = {"VLLM_CPU_OMP_THREADS_BIND": "|".join(["0"] * ranks)}
-    on["PYTHONPATH"] = os.pathsep.join([on["PYTHONPATH"], str(PROGRAM.parent)])
-    done = subprocess.run(
-        [*environment.command, str(PROGRAM), str(model), str(folder), str(ranks), layer],
-        env={**clean, **QUIET, **environment.variables, **bound, **on},
-        capture_output=True,
-        text=True,
-        check=False,
+    recorder, out = write_recorder(folder / "recorder"), folder / "recording"
+    ran(
+        environment,
+        PROGRAM,
+        model,
+        folder,
+        ranks,
+        layer,
+        recorder=recorder,
+        out=out,
+        paths=[PROGRAM.parent],
+        more=bound,
     )
-    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
     recording = open_recording(folder / "recording")
     workers = [one for one in recording.processes if one.workers]
     assert len(workers) == ranks and not any(one.failed for one in workers)

@@ -6,15 +6,13 @@ Read from a redacted copy; tests/recorder/test_redaction.py holds one against it
 
 import base64
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from recorder_folder import variables, write_recorder
-from test_recordings_hold_what_the_engine_returned import QUIET, model_in
+from recorded_run import model_in, ran
+from recorder_folder import write_recorder
 from tiny_updates import built
 
 from rlaudit.cli.app import run
@@ -28,18 +26,8 @@ PROGRAM = Path(__file__).with_name("apart.py")
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("apart")
-    environment = built("0.32.0")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
-    settings = {"trainer_functions": ("apart:token_logprobs",)}
-    on = variables(write_recorder(folder / "recorder", **settings), folder / "out")
-    done = subprocess.run(
-        [*environment.command, str(PROGRAM), str(model_in(folder)), str(folder)],
-        env={**clean, **QUIET, **environment.variables, **on},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    recorder = write_recorder(folder / "recorder", trainer_functions=("apart:token_logprobs",))
+    ran(built("0.32.0"), PROGRAM, model_in(folder), folder, recorder=recorder, out=folder / "out")
     assert run(["record", "--redacted-copy", str(folder / "out"), str(folder / "copy")]) == 0
     return folder / "copy"
 

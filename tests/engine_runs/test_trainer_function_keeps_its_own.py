@@ -4,13 +4,12 @@ With the torch of a trainer's environment, and a function of a trainer's own; no
 """
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from recorder_folder import Written, ids_of, numbers, read, variables, write_recorder
+from recorded_run import ran as run_in
+from recorder_folder import Written, ids_of, numbers, read, write_recorder
 
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
@@ -69,16 +68,9 @@ def ran(
         (recorder / file.name).write_text(
             file.read_text().replace(head, f"def {sabotaged}(*_, **__): raise OSError\n\n\ndef __(")
         )
-    on = variables(recorder, place / "out") if recorded else {"PYTHONPATH": str(recorder)}
-    done = subprocess.run(
-        [*trainer.command, "-c", program],
-        env={**os.environ, **trainer.variables, **on, "PYTHONPATH": os.pathsep.join([on["PYTHONPATH"], str(place)])},
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    # Without it, what is loaded at its start is there all the same.
+    on = {"recorder": recorder, "out": place / "out", "paths": [place]} if recorded else {"paths": [recorder, place]}
+    done = run_in(trainer, "-c", program, at=place, **on)
     return json.loads(done.stdout), read(place / "out")
 
 

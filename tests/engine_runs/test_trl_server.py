@@ -4,28 +4,18 @@ TRL 0.25.1 asks for processed logprobs where trainer and engine share a process.
 of 0.7 the published mistake is still there, and the metrics that TRL itself logs show how large it is.
 """
 
-import ast
-import os
-import socket
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from recorder_folder import sequences_by_version
-from test_recorded_training import FLOAT32_ROUNDING, PACKAGES
-from tiny_checkpoint import write_tiny_llama
 from trl_sampling_metrics import metrics_by_step
 from trl_server import PROMPTS, SAMPLES, STEPS
+from trl_training import FLOAT32_ROUNDING, Trained, free_port, write_model
+from trl_training import trained as train
 
 from rlaudit.cli.app import run
 from rlaudit.engines.environments.environment import ensure
-from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
-from rlaudit.engines.environments.pip_configuration import read_package_sources
-from rlaudit.engines.environments.uv import Uv, find_uv
-from rlaudit.engines.inside.engine import ENGINE
-from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.files.parse_json import parse_json
 from rlaudit.recording.recording import open_recording
 
@@ -41,45 +31,14 @@ PROTOCOL = (
 )
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The recording, what TRL logged of each step, and how `rlaudit record` ended."""
-
-    recording: Path
-    logged: list[dict[str, float]]
-    said: str
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder, engine = tmp_path_factory.mktemp("server"), ensure(EnvironmentSpec("vllm", "0.10.2", "cpu"), report=print)
-    tokenizer = ensure_model(DEFAULT_MODEL, trainer_spec("cpu"), report=print)
-    write_tiny_llama(Path(tokenizer.path), folder / "tiny-llama")
-    packages = folder / "packages"
-    installed = [f"trl=={TRL}", *(one for one in PACKAGES if not one.startswith("trl=="))]
-    uv, interpreter = Uv(find_uv(), read_package_sources()), Path(engine.command[0])
-    uv.pip("install", interpreter, "--no-deps", "--target", packages, *installed)
-    kept = {name: value for name, value in os.environ.items() if name not in ("VLLM_PLUGINS", "RLAUDIT_RECORD")}
-    paths = (str(packages), str(_plugin(folder / "plugin")), str(PROGRAM.parent), kept.get("PYTHONPATH"))
-    variables = {
-        **kept,
-        **engine.variables,
-        **ENGINE.quiet,
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_CPU_OMP_THREADS_BIND": "all",
-        "VLLM_CPU_CI_ENV": "1",
-        "HF_HUB_OFFLINE": "1",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": _free_port(),
-    }
-    words = [sys.executable, "-m", "rlaudit", "record", "--into", "out", "--", *engine.command, str(PROGRAM)]
-    words += ["tiny-llama", _free_port(), "0.7"]
-    done = subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    steps = [ast.literal_eval(line) for line in done.stdout.splitlines() if line.startswith("{'loss'")]
-    logged = [{name: value for name, value in step.items() if name.startswith("sampling/")} for step in steps]
-    return Trained(folder / "out", logged, done.stderr)
+    write_model(folder)
+    words = (PROGRAM, "tiny-llama", free_port(), "0.7")
+    training = train(folder, "out", engine, TRL, *words, beside=(_plugin(folder / "plugin"), PROGRAM.parent))
+    assert training.code == 0, training.printed[-2000:] + training.said[-4000:]
+    return training
 
 
 def _plugin(folder: Path) -> Path:
@@ -89,12 +48,6 @@ def _plugin(folder: Path) -> Path:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: trl-server\nVersion: 1\n")
     (about / "entry_points.txt").write_text("[vllm.general_plugins]\ntrl_server = trl_server:register\n")
     return folder
-
-
-def _free_port() -> str:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1])
 
 
 def test_server_engine_core_and_trainer_are_recorded_whole(trained: Trained) -> None:

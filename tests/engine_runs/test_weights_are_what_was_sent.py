@@ -3,15 +3,13 @@
 One engine start a release, V0 and V1, in one process; the model is tiny, and its head is its embedding.
 """
 
-import os
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
 from planted_weights import CASES
-from recorder_folder import variables, write_recorder
-from test_recordings_hold_what_the_engine_returned import ONE_PROCESS, QUIET, model_in
+from recorded_run import ONE_PROCESS, model_in, ran
+from recorder_folder import write_recorder
 from tiny_updates import built
 
 from rlaudit.recording.recording import open_recording
@@ -51,30 +49,14 @@ def recorded(version: str, folder: Path, sabotaged: str | None = None) -> Path:
     """Run every case once. sabotaged: a function of the recorder that raises; then the first case is enough."""
     environment, place = built(version), folder / f"{version}, {sabotaged or 'cases'}"
     place.mkdir()
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
     recorder = write_recorder(place / "recorder")
     if sabotaged is not None:
         text, head = (recorder / "rlaudit_weights.py").read_text(), f"def {sabotaged}("
         assert head in text
         spoiled = text.replace(head, f"def {sabotaged}(*_, **__): raise OSError\n\n\ndef _other_{sabotaged}(")
         (recorder / "rlaudit_weights.py").write_text(spoiled)
-    on = variables(recorder, place / "start")
-    cases = [] if sabotaged is None else ["trl"]
-    done = subprocess.run(
-        [
-            *environment.command,
-            str(PROGRAM),
-            str(model_in(folder)),
-            str(place),
-            *cases,
-        ],
-        env={**clean, **QUIET, **environment.variables, **ONE_PROCESS, **on},
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    words = (PROGRAM, model_in(folder), place, *([] if sabotaged is None else ["trl"]))
+    ran(environment, *words, recorder=recorder, out=place / "start", at=place, more=ONE_PROCESS)
     return place
 
 

@@ -11,6 +11,7 @@ from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.treatment import Treatment
 
 NATIVE, EAGER = {"use_inductor": False}, {"backend": "eager"}
+PIECEWISE: dict[str, Any] = {"compilation_config": {"cudagraph_mode": "PIECEWISE", "custom_ops": ["all"]}}
 NO_GRAPHS, NO_GRAPHS_BEFORE = {"cudagraph_mode": "NONE"}, {"use_cudagraph": False}
 
 
@@ -43,40 +44,55 @@ def test_each_release_is_told_in_its_own_words_and_only_of_one_of_the_two(
     assert config(version, compile="on") is config(version, cudagraphs="on") is None
 
 
-def test_turning_one_on_in_an_eager_engine_leaves_the_other_off() -> None:
-    eager = {"enforce_eager": True, "seed": 1}
-    assert execution_args("0.18.1", eager, True, None, "cuda") == {"seed": 1, "compilation_config": NO_GRAPHS}
-    assert execution_args("0.18.1", eager, None, True, "cuda") == {"seed": 1, "compilation_config": EAGER}
-    assert execution_args("0.18.1", eager, True, True, "cuda") == {"seed": 1}
-
-
-def test_what_a_configuration_says_besides_stays() -> None:
-    written = {"compilation_config": {"cudagraph_mode": "PIECEWISE", "custom_ops": ["all"]}}
-    without_compiling = execution_args("0.18.1", written, False, None, "cuda")["compilation_config"]
-    assert without_compiling == {"cudagraph_mode": "PIECEWISE", "custom_ops": ["all"], "backend": "eager"}
-    by_default = execution_args("0.18.1", written, None, True, "cuda")["compilation_config"]
-    assert by_default == {"custom_ops": ["all"]}
-
-
 @pytest.mark.parametrize(
-    ("version", "written", "key"), [("0.10.2", 3, "level"), ("0.18.1", 3, "mode"), ("0.18.1", '{"mode": 3}', "mode")]
+    ("version", "written", "compiles", "captures", "device", "made"),
+    [
+        # Turning one on in an eager engine leaves the other off.
+        (
+            "0.18.1",
+            {"enforce_eager": True, "seed": 1},
+            True,
+            None,
+            "cuda",
+            {"seed": 1, "compilation_config": NO_GRAPHS},
+        ),
+        ("0.18.1", {"enforce_eager": True, "seed": 1}, None, True, "cuda", {"seed": 1, "compilation_config": EAGER}),
+        ("0.18.1", {"enforce_eager": True, "seed": 1}, True, True, "cuda", {"seed": 1}),
+        # What a configuration says besides stays.
+        (
+            "0.18.1",
+            PIECEWISE,
+            False,
+            None,
+            "cuda",
+            {"compilation_config": {**PIECEWISE["compilation_config"], **EAGER}},
+        ),
+        ("0.18.1", PIECEWISE, None, True, "cuda", {"compilation_config": {"custom_ops": ["all"]}}),
+        # A configuration as a level or as JSON is understood.
+        ("0.10.2", {"compilation_config": 3}, None, False, "cuda", {"compilation_config": {"level": 3, **NO_GRAPHS}}),
+        ("0.18.1", {"compilation_config": 3}, None, False, "cuda", {"compilation_config": {"mode": 3, **NO_GRAPHS}}),
+        (
+            "0.18.1",
+            {"compilation_config": '{"mode": 3}'},
+            None,
+            False,
+            "cuda",
+            {"compilation_config": {"mode": 3, **NO_GRAPHS}},
+        ),
+        # Nothing asked is nothing changed.
+        ("0.18.1", {"compilation_config": "fast"}, None, None, "cuda", {"compilation_config": "fast"}),
+        # On a CPU eager is without compiling, and there are no graphs to turn off.
+        ("0.18.1", {"enforce_eager": True}, True, None, "cpu", {"enforce_eager": False}),
+        ("0.18.1", {}, False, None, "cpu", {"enforce_eager": True}),
+        ("0.18.1", {}, None, False, "cpu", {"enforce_eager": False}),
+    ],
 )
-def test_a_configuration_as_a_level_or_as_json_is_understood(version: str, written: Any, key: str) -> None:
-    made = execution_args(version, {"compilation_config": written}, None, False, "cuda")["compilation_config"]
-    assert made == {key: 3, **NO_GRAPHS}
+def test_what_is_asked_changes_that_alone(
+    version: str, written: Any, compiles: bool | None, captures: bool | None, device: str, made: Any
+) -> None:
+    assert execution_args(version, written, compiles, captures, device) == made
 
 
 def test_a_configuration_that_cannot_be_changed_in_part_is_refused() -> None:
     with pytest.raises(UsageError, match="neither a mapping nor a level"):
         execution_args("0.18.1", {"compilation_config": "fast"}, False, None, "cuda")
-
-
-def test_nothing_asked_is_nothing_changed() -> None:
-    written = {"compilation_config": "fast", "enforce_eager": True}
-    assert execution_args("0.18.1", written, None, None, "cuda") == written
-
-
-def test_on_a_cpu_eager_is_without_compiling_and_there_are_no_graphs_to_turn_off() -> None:
-    assert execution_args("0.18.1", {"enforce_eager": True}, True, None, "cpu") == {"enforce_eager": False}
-    assert execution_args("0.18.1", {}, False, None, "cpu") == {"enforce_eager": True}
-    assert execution_args("0.18.1", {}, None, False, "cpu") == {"enforce_eager": False}

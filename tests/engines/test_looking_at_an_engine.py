@@ -29,19 +29,22 @@ def answer(backend: str | None, batches: int) -> str:
     return json.dumps({"features": {"attention_backend": backend}, "because": because, "failed": {}, "ran": ran})
 
 
-def test_workers_that_agree_give_one_value_and_others_each_of_theirs() -> None:
-    asked = script("loaded_engine")
-    same = asked.loaded(lambda method: [answer("FLASH_ATTN", 5)] * 2, None)
-    assert same["features"] == {"attention_backend": "FLASH_ATTN"}
-    apart = asked.loaded(lambda method: [answer("FLASH_ATTN", 0), answer("TRITON_ATTN", 7)], None)
-    assert apart["features"] == {"attention_backend": "FLASH_ATTN / TRITON_ATTN"}
-    assert apart["ran"]["batches"] == 7
-
-
-def test_a_feature_that_no_worker_has_stays_unknown_with_its_reason() -> None:
-    told = script("loaded_engine").loaded(lambda method: [answer(None, 0)], None)
-    assert told["features"] == {"attention_backend": None}
-    assert told["because"] == {"attention_backend": "no attention layer"}
+@pytest.mark.parametrize(
+    ("workers", "said", "because", "batches"),
+    [
+        ((("FLASH_ATTN", 5), ("FLASH_ATTN", 5)), "FLASH_ATTN", {}, 5),
+        ((("FLASH_ATTN", 0), ("TRITON_ATTN", 7)), "FLASH_ATTN / TRITON_ATTN", {}, 7),
+        (((None, 0),), None, {"attention_backend": "no attention layer"}, 0),
+    ],
+    ids=["that agree", "that do not", "without one"],
+)
+def test_workers_give_the_value_of_all_each_of_theirs_or_the_reason_why_there_is_none(
+    workers: Any, said: str | None, because: dict[str, str], batches: int
+) -> None:
+    told = script("loaded_engine").loaded(lambda method: [answer(*one) for one in workers], None)
+    assert told["features"] == {"attention_backend": said}
+    assert told["because"] == because
+    assert told["ran"]["batches"] == batches
 
 
 def test_an_engine_that_does_not_answer_is_recorded_and_nothing_is_raised() -> None:
@@ -121,20 +124,12 @@ def test_logprobs_that_agree_alone_and_in_a_batch_are_identical() -> None:
     assert own[0] == others[0] and own[0].max_tokens == 4 and own[0].ignore_eos and not hasattr(own[0], "min_tokens")
 
 
-def test_a_gpu_is_asked_for_more_requests_and_tokens() -> None:
+def test_the_first_token_that_depends_on_the_batch_is_named_and_a_gpu_is_asked_for_more() -> None:
+    differs = {"identical": False, "requests": 16, "tokens": 4, "differs_at": 3, "by": pytest.approx(15 / 1024)}
+    assert probed(Engine(3)) == differs
     engine = Engine(None)
     assert probed(engine, "cuda")["requests"] == len(engine.asked[1][0]) == 64
     assert engine.asked[1][1][0].max_tokens == 64
-
-
-def test_the_first_token_that_depends_on_the_batch_is_named() -> None:
-    assert probed(Engine(3)) == {
-        "identical": False,
-        "requests": 16,
-        "tokens": 4,
-        "differs_at": 3,
-        "by": pytest.approx(15 / 1024),
-    }
 
 
 def test_an_engine_that_dies_under_the_question_leaves_its_measurements_alone() -> None:
@@ -204,19 +199,18 @@ def test_an_engine_that_refuses_prompt_logprobs_is_recorded_in_its_words() -> No
     assert probe == {"error": "ValueError: prompt logprobs are not supported"}
 
 
+def prompt_probed(engine: Any, sampled: Any = SAMPLED, **job: Any) -> Any:
+    return script("prompt_probe").probe(sampled, {**SCORED, **job}, engine, SimpleNamespace)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_at_temperature_1_and_for_greedy_tokens_there_is_nothing_to_tell_apart(temperature: float) -> None:
-    job = {**SCORED, "sampling": {"temperature": temperature}}
-    assert script("prompt_probe").probe(SAMPLED, job, None, SimpleNamespace) == {}
+    assert prompt_probed(None, sampling={"temperature": temperature}) == {}
 
 
-def test_long_sequences_are_not_sent_as_prompts() -> None:
+def test_long_sequences_are_not_sent_as_prompts_and_those_without_a_finite_token_are_none() -> None:
     engine = Scorer(True)
-    job = {**SCORED, "prompt_token_ids": [[1] * 600, [3], [5]]}
-    assert len(script("prompt_probe").probe(SAMPLED, job, engine, SimpleNamespace)["sequences"]) == 1
+    assert len(prompt_probed(engine, prompt_token_ids=[[1] * 600, [3], [5]])["sequences"]) == 1
     assert all(len(prompts) == 1 for prompts, _ in engine.asked)
-
-
-def test_a_sequence_without_a_finite_token_is_none() -> None:
-    sampled = [{"prompt": 0, "token_ids": [9], "logprobs": [float("-inf")]}]
-    assert script("prompt_probe").probe(sampled, SCORED, Scorer(True), SimpleNamespace) == {"sequences": []}
+    infinite = [{"prompt": 0, "token_ids": [9], "logprobs": [float("-inf")]}]
+    assert prompt_probed(engine, infinite) == {"sequences": []}

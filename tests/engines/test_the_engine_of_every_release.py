@@ -22,8 +22,9 @@ BOTH = [version for version in RELEASES if Version(version) < FIRST_WITHOUT_V0]
 
 
 def planned(version: str, asked: str | None, dtype: str = "bfloat16", **keys: Any) -> Arm:
-    block = {"name": "one", "candidate": {"version": version, "engine": asked, **keys}, "repeats": 0}
-    recipe = Recipe.model_validate({"blocks": [{**block, "engine_args": {"dtype": dtype}}]})
+    candidate = keys.pop("candidate", {"version": version, "engine": asked, **keys})
+    block = {"name": "one", "candidate": candidate, "repeats": 0, "engine_args": {"dtype": dtype}}
+    recipe = Recipe.model_validate({"blocks": [block]})
     return make_plan(recipe).blocks[0].arms[0]
 
 
@@ -97,17 +98,29 @@ def test_a_v1_that_will_refuse_to_start_is_said_before_it_does(
     assert str(expected) == (f"V1, which will not start ({why})" if why else "V1")
 
 
-def test_a_release_without_v0_cannot_be_asked_for_it() -> None:
+@pytest.mark.parametrize(
+    ("version", "engine", "keys", "said"),
+    [
+        ("0.11.0", "V0", {}, "block one: candidate: vLLM 0.11.0 has no engine V0, which was removed in 0.11.0"),
+        ("0.11.0", "V0", {}, "`engine: V0` for 0.10.2 and older"),
+        (
+            "0.8.5",
+            "V1",
+            {"environment_variables": {"VLLM_USE_V1": "0"}},
+            "`engine: V1` and the environment variable VLLM_USE_V1=0 contradict",
+        ),
+        (
+            "0.18.1",
+            None,
+            {"candidate": {"version": "0.18.1", "levels": {"engine-version": "0.8.5 v0"}}},
+            "'v0' is no engine",
+        ),
+    ],
+)
+def test_an_engine_that_cannot_be_is_refused_in_words(version: str, engine: str, keys: Any, said: str) -> None:
     with pytest.raises(UsageError) as raised:
-        planned("0.11.0", "V0")
-    assert raised.value.message == "block one: candidate: vLLM 0.11.0 has no engine V0, which was removed in 0.11.0"
-    assert "`engine: V0` for 0.10.2 and older" in (raised.value.hint or "")
-
-
-def test_an_engine_and_a_variable_that_say_opposite_things_are_refused() -> None:
-    with pytest.raises(UsageError) as raised:
-        planned("0.8.5", "V1", environment_variables={"VLLM_USE_V1": "0"})
-    assert "`engine: V1` and the environment variable VLLM_USE_V1=0 contradict" in raised.value.message
+        planned(version, engine, **keys)
+    assert said in f"{raised.value.message}\n{raised.value.hint}"
 
 
 def test_an_engine_belongs_to_the_release_beside_it() -> None:
@@ -126,16 +139,3 @@ def test_an_engine_belongs_to_the_release_beside_it() -> None:
         "same release": "V0",
         "another release": None,
     }
-
-
-def test_an_engine_version_names_a_release_and_an_engine() -> None:
-    with pytest.raises(UsageError, match="'v0' is no engine"):
-        make_plan(
-            Recipe.model_validate(
-                {
-                    "blocks": [
-                        {"name": "one", "candidate": {"version": "0.18.1", "levels": {"engine-version": "0.8.5 v0"}}}
-                    ]
-                }
-            )
-        )

@@ -11,22 +11,13 @@ from rlaudit.inspection.read_configs import known_dialects, recognise, speaks_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENGINE = 'llm = LLM("m", logprobs_mode="raw_logprobs")\n'
-PYTHON = {
-    "syntax of another Python": 'from vllm import LLM\nprint "sampling"\n' + ENGINE,
-    "too many engines": "from vllm import LLM\n" + ENGINE * 301,
-    "too many characters": "from vllm import LLM\n" + ENGINE + "#" * 400_001,
-    "nested too deeply": "from vllm import LLM\n" + ENGINE + "x = " + "(" * 300 + "1" + ")" * 300,
-}
-SHELL = {
-    "an open quote": 'vllm serve m --logprobs-mode "raw_logprobs\n',
-    "too many words": "vllm serve m " + "a " * 20_001,
-    "too many characters": "vllm serve m\n" + "#" * 500_001,
-}
+# Those that are short enough for a table stand in inspections.yaml.
 WRITTEN = {
-    **{f"Python, {name}": ("train.py", text) for name, text in PYTHON.items()},
-    **{f"shell, {name}": ("run.sh", text) for name, text in SHELL.items()},
-    "YAML": ("a.yaml", "vllm: {a: [1\n"),
-    "TOML": ("a.toml", "[inference]\nmodel = \n"),
+    "Python, too many engines": ("train.py", "from vllm import LLM\n" + ENGINE * 301),
+    "Python, too many characters": ("train.py", "from vllm import LLM\n" + ENGINE + "#" * 400_001),
+    "Python, nested too deeply": ("train.py", "from vllm import LLM\n" + ENGINE + "x = " + "(" * 300 + "1" + ")" * 300),
+    "shell, too many words": ("run.sh", "vllm serve m " + "a " * 20_001),
+    "shell, too many characters": ("run.sh", "vllm serve m\n" + "#" * 500_001),
 }
 
 
@@ -40,25 +31,6 @@ def test_a_folder_with_what_cannot_be_parsed_is_not_finished(
     said = capsys.readouterr().out
     lead = said.split("\n\n")[1].replace("\n", " ")
     assert f"{name} could not be read: " in lead
-
-
-def test_a_file_of_something_else_that_cannot_be_parsed_is_said_and_stops_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "hello.py").write_text('print "hello"\n')
-    (tmp_path / "values.yaml").write_text("{{ if .x }}\na: [\n")
-    (tmp_path / "good.sh").write_text("vllm serve m --seed 1\n")
-    assert run(["inspect", str(tmp_path), "--from", "0.18.1", "--to", "0.18.1", "--fail-on", "never"]) == 0
-    assert "values.yaml" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("suffix", [".zsh", ".ksh", ".pbs", ".lsf", ".job", ".slurm", ".sh"])
-def test_every_kind_of_script_that_is_opened_is_read_as_one(
-    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / f"run{suffix}").write_text("vllm serve m --logprobs-mode raw_logprobs\n")
-    run(["inspect", str(tmp_path), "--from", "0.18.1", "--to", "0.18.1"])
-    assert "1 rollout config" in capsys.readouterr().out
 
 
 def test_every_config_that_is_read_speaks_of_rollouts() -> None:
@@ -77,23 +49,3 @@ def test_a_report_of_ours_beside_configs_is_no_config_however_long(
     (tmp_path / "run.sh").write_text("vllm serve m --logprobs-mode processed_logprobs\n")
     assert run(["inspect", str(tmp_path), "--from", "0.18.1", "--to", "0.18.1", "--fail-on", "never"]) == 0
     assert "larger than a config" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("text", "leads"),
-    [
-        (None, "could not be read"),
-        ("vllm: {a: [1\n", "could not be read"),
-        ("print(1)\n# vllm\n", "record a run"),
-        ("", "rlaudit inspect FILE"),
-    ],
-)
-def test_without_a_config_the_first_sentence_says_why_or_what_to_name(
-    text: str | None, leads: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name = {None: "a.yaml", "": "."}.get(text, "train.py" if text and text.startswith("print") else "a.yaml")
-    path = tmp_path / name
-    if text:
-        path.write_text(text)
-    assert run(["inspect", str(path), "--from", "0.8.5", "--to", "0.18.1"]) == 3
-    assert leads in " ".join(capsys.readouterr().out.split("\n")[2:4])

@@ -125,6 +125,15 @@ def test_a_link_in_a_walked_folder_is_not_followed_out_of_its_repository(
     assert "CANARY" not in json.dumps(report)
 
 
+def test_no_module_outside_of_the_work_tree_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = {"in/train.py": "import engine\nimport sub.engine\n", "in/.git/HEAD": ""}
+    monkeypatch.chdir(put(tmp_path, {**program, "engine.py": "from vllm import LLM\nllm = LLM('m')\n"}))
+    assert run(["inspect", *VERSIONS, "in/train.py"]) == 3
+    assert "engine.py" not in capsys.readouterr().out
+
+
 def test_a_link_that_the_user_names_opens_its_own_tree_and_that_of_its_target(tmp_path: Path) -> None:
     put(tmp_path, {"a/.git/HEAD": "", "a/near.yaml": "", "b/.git": "gitdir: x", "b/deep/x.yaml": "", "b/far.yaml": ""})
     (tmp_path / "a/x.yaml").symlink_to(tmp_path / "b/deep/x.yaml")

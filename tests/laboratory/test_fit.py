@@ -33,11 +33,8 @@ def refusal(accelerator: Accelerator, files: ModelFiles, **block: Any) -> str:
     return "" if found is None else str(found)
 
 
-def test_a_model_for_one_gpu_fits_one() -> None:
-    assert refusal(gpus(1), model(15)) == ""
-
-
 def test_a_model_for_two_gpus_is_refused_on_one_by_the_trainer_s_name() -> None:
+    assert refusal(gpus(1), model(15)) == ""
     said = refusal(gpus(1), model(130), engine_args={"tensor_parallel_size": 2})
     assert "org/model does not fit: the trainer in bfloat16 needs 130.0 GiB" in said
     assert "the NVIDIA H100 has 77.0 GiB" in said
@@ -73,12 +70,9 @@ def test_a_processor_holds_what_the_machine_s_memory_holds() -> None:
     assert "this machine has 22.5 GiB" in refusal(processor(24), model(30))
 
 
-@pytest.mark.parametrize("arguments", [{"quantization": "fp8"}, {"cpu_offload_gb": 100}])
-def test_an_engine_whose_arguments_change_the_weights_is_left_to_say_so_itself(arguments: dict[str, Any]) -> None:
-    assert refusal(gpus(2), model(130), engine_args=arguments) == ""
-
-
-def test_a_size_that_is_not_known_refuses_nothing() -> None:
+def test_an_engine_whose_arguments_change_the_weights_and_a_size_that_is_not_known_are_not_refused() -> None:
+    for arguments in ({"quantization": "fp8"}, {"cpu_offload_gb": 100}):
+        assert refusal(gpus(2), model(130), engine_args=arguments) == ""
     assert refusal(gpus(1, gib=1), ModelFiles("org/model", unknown="no network")) == ""
 
 

@@ -39,9 +39,7 @@ def test_each_gpu_runs_a_cell_as_far_as_the_hosts_memory_holds_them(
         executor = at(gpus, memory_gib, None, monkeypatch, tmp_path)
         assert isinstance(executor, AtOnce) and executor.most == most
     assert at(8, 512, 3, monkeypatch, tmp_path).most == 3
-
-
-def test_one_gpu_or_little_memory_or_a_wish_is_one_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # One GPU, little memory or a wish: one at a time.
     for gpus, memory_gib, asked in ((1, 512, None), (8, 12, None), (8, 512, 1)):
         assert isinstance(at(gpus, memory_gib, asked, monkeypatch, tmp_path), OneAtATime)
 

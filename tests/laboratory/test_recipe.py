@@ -26,6 +26,9 @@ def loaded(tmp_path: Path, profile: Literal["cpu", "cuda"], **keys: Any) -> Reci
     return load_study(str(path), profile)[1]
 
 
+assert {"quick", "v0-to-v1"} <= set(SHIPPED)
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("profile", ["cpu", "cuda"])
 def test_every_shipped_recipe_makes_a_plan_on_both_profiles(name: str, profile: Literal["cpu", "cuda"]) -> None:
@@ -65,10 +68,6 @@ def test_files_that_a_recipe_names_lie_beside_it_or_where_the_command_runs(
     assert load_study(str(recipe), "cpu")[1].training.reward == str(beside / "mine.py")
 
 
-def test_recipes_are_shipped_at_all() -> None:
-    assert {"quick", "v0-to-v1"} <= set(SHIPPED)
-
-
 def test_the_cpu_profile_is_laid_over_the_recipe_and_its_mappings_are_merged(tmp_path: Path) -> None:
     keys: dict[str, Any] = {
         "max_tokens": 128,
@@ -79,6 +78,10 @@ def test_the_cpu_profile_is_laid_over_the_recipe_and_its_mappings_are_merged(tmp
     assert (on_cpu.max_tokens, on_cuda.max_tokens) == (32, 128)
     assert on_cpu.engine_args == {"max_model_len": 1024, "dtype": "float32"}
     assert on_cuda.engine_args == {"max_model_len": 1024, "dtype": "bfloat16"}
+    # Null takes a key out.
+    block = BLOCK | {"factors": {"dummy": ["on"], "dtype": ["float32"]}, "cpu": {"factors": {"dtype": None}}}
+    on_cpu, on_cuda = (loaded(tmp_path, profile, blocks=[block]).blocks[0] for profile in ("cpu", "cuda"))  # type: ignore[arg-type]
+    assert (set(on_cpu.factors), set(on_cuda.factors)) == ({"dummy"}, {"dummy", "dtype"})
 
 
 def test_a_block_s_own_keys_win_over_the_recipe_s_and_its_cpu_keys_over_both(tmp_path: Path) -> None:
@@ -110,19 +113,25 @@ def test_levels_that_yaml_reads_as_booleans_are_words_again(tmp_path: Path) -> N
     assert block.factors == {"async-scheduling": ["off"], "dummy": ["on", "off"], "enforce-eager": ["on"]}
 
 
-def test_more_mistakes_than_one_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"unknown key \w+; did you mean (samples|model)\? \(and 1 more\)"):
-        loaded(tmp_path, "cuda", sampels=3, modell="x")
-
-
-def test_a_slip_in_a_key_is_said_before_the_key_that_it_leaves_missing() -> None:
-    with pytest.raises(UsageError, match="unknown key block; did you mean blocks"):
-        recipe_of({"schema": "rlaudit-recipe/1", "block": []}, Path("x.yaml"), "cpu")
-
-
-def test_a_key_that_was_removed_names_what_replaces_it() -> None:
-    with pytest.raises(UsageError, match=r"the key versions was removed: .*rlaudit explain VERSION.*--bisect"):
-        recipe_of({"versions": ["0.18.1"], "blocks": [{"name": "x"}]}, Path("x.yaml"), "cpu")
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        (
+            {"blocks": [BLOCK], "sampels": 3, "modell": "x"},
+            r"unknown key \w+; did you mean (samples|model)\? \(and 1 more\)",
+        ),
+        # Said before the key that the slip leaves missing.
+        ({"schema": "rlaudit-recipe/1", "block": []}, "unknown key block; did you mean blocks"),
+        (
+            {"versions": ["0.18.1"], "blocks": [{"name": "x"}]},
+            r"the key versions was removed: .*rlaudit explain VERSION.*--bisect",
+        ),
+    ],
+    ids=["two slips", "a slip in a key that is needed", "a key that was removed"],
+)
+def test_a_slip_is_refused_with_what_was_meant(document: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        recipe_of(document, Path("x.yaml"), "cuda")
 
 
 def test_a_recipe_that_is_not_utf8_is_told_so(tmp_path: Path) -> None:
@@ -139,10 +148,3 @@ def test_the_path_of_a_shipped_recipe_in_a_checkout_finds_it_from_anywhere(
     assert find_recipe("recipes/quick.yaml") == find_recipe("quick")
     with pytest.raises(UsageError, match=r"recipes/other\.yaml: no such file"):
         find_recipe("recipes/other.yaml")
-
-
-def test_null_in_the_cpu_profile_takes_a_key_out(tmp_path: Path) -> None:
-    block = BLOCK | {"factors": {"dummy": ["on"], "dtype": ["float32"]}, "cpu": {"factors": {"dtype": None}}}
-    on_cpu, on_cuda = (loaded(tmp_path, profile, blocks=[block]).blocks[0] for profile in ("cpu", "cuda"))  # type: ignore[arg-type]
-    assert set(on_cpu.factors) == {"dummy"}
-    assert set(on_cuda.factors) == {"dummy", "dtype"}

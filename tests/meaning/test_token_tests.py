@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from simulated_tokens import RAW, Tables, World, draw, logits_of, simulate
+from simulated_tokens import RAW, World, logits_of, scored_in, simulate
+from worlds.meaning_tables import MeaningTables
+from worlds.observe import draw
 
 from rlaudit.meaning.candidates import NUCLEUS, Semantics
 from rlaudit.meaning.token_tests import mean_ratio_test, support_tests, temperature_score_test, token_tests
@@ -21,11 +23,13 @@ def test_a_true_null_is_rejected_by_the_support_tests_no_more_often_than_stated(
     world = World(near_deterministic=near_deterministic, sequences=20, length=32)
     generator = np.random.default_rng(1)
     logits = logits_of(world, generator)
-    tables = Tables(logits, RAW, np.zeros(logits.shape, dtype=bool))
+    seen = np.zeros(logits.shape, dtype=bool)
+    tables = MeaningTables(logits, seen)
+    logprobs = tables.distribution(RAW)
     rejected = np.zeros(3)
     for _ in range(200):
-        token_ids = draw(tables.logprobs, generator)
-        scored = tables.scored(token_ids, tables.logprobs[np.arange(len(token_ids)), token_ids], world, ())
+        token_ids = draw(logprobs, generator)
+        scored = scored_in(world, tables, token_ids, logprobs[np.arange(len(token_ids)), token_ids])
         rejected += [test.p_value < 0.05 for test in support_tests(scored)]
     assert rejected.max() <= 0.05 * 200 + 2 * math.sqrt(200 * 0.05 * 0.95)
 

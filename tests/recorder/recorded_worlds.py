@@ -3,19 +3,16 @@
 `training` is one as TRL's colocated ones are: releases, written and resolved configuration, updates.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from written_recording import WrittenProcess
+from written_recording import FROZEN, RESET, WrittenProcess
 
 from rlaudit.arrays import Floats
 
 VOCABULARY = 40
-RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
-PAUSE = "vllm.v1.engine.async_llm:AsyncLLM.pause_generation"
 SCORES = "trl.trainer.utils:selective_log_softmax"
 V0, V1 = "vllm.worker.cpu_worker.CPUWorker", "vllm.v1.worker.cpu_worker.CPUWorker"
 WRITTEN = {
@@ -24,6 +21,7 @@ WRITTEN = {
 }  # fmt: skip
 VERSIONS = {"torch": "2.6.0", "transformers": "4.56.2", "trl": "0.23.1"}
 PAD = 0
+Rows = list[tuple[list[int], list[int]]]
 
 
 def log_softmax(logits: Floats) -> Floats:
@@ -60,25 +58,27 @@ class World:
         """The recording of a synchronous training in one process."""
         process = WrittenProcess(folder)
         process.engine(model_config={"logprobs_mode": "raw_logprobs" if self.raw else "processed_logprobs"})
+        return self.trained(process, **sampling).write(ended)
+
+    def trained(self, process: WrittenProcess, **sampling: object) -> WrittenProcess:
         process.sampling(0, temperature=self.temperature, **sampling)
         rng = np.random.default_rng(self.seed)
-        waiting: list[tuple[list[int], list[int]]] = []
+        waiting: Rows = []
         for version in range(self.updates + 1):
             if version:
                 process.load()
-                process.call(RESET, result=True)
+                process.reset()
             if waiting:
                 self._train(process, version, waiting)
             if version < self.updates:
-                rows = self._step(process, rng, version)
+                rows = self.sampled(process, rng, version)
                 waiting = rows if self.late and self.trainer else []
                 if self.trainer and not self.late:
                     self._train(process, version, rows)
-        return process.write(ended)
+        return process
 
-    def _step(
-        self, process: WrittenProcess, rng: np.random.Generator, version: int
-    ) -> list[tuple[list[int], list[int]]]:
+    def sampled(self, process: WrittenProcess, rng: np.random.Generator, version: int) -> Rows:
+        """The sequences between two updates."""
         prompts = [[100 + version, number, 7] for number in range(self.prompts) for _ in range(self.samples)]
         requests = [process.request(prompt, index % self.samples) for index, prompt in enumerate(prompts)]
         first = process.steps
@@ -87,10 +87,14 @@ class World:
         rows = []
         for request, prompt in zip(requests, prompts, strict=True):
             length = int(rng.integers(self.tokens // 2, self.tokens + 1))
-            ids, reported = self._sampled(rng, version, tuple(prompt), length)
+            ids, reported = self._sampled(rng, self.samples_with(version), tuple(prompt), length)
             process.sequence(request, prompt, ids, reported, [[first, length, 1]])
             rows.append((prompt, ids))
         return rows
+
+    def samples_with(self, version: int) -> int:
+        """The version of the weights that the engine has after so many updates."""
+        return version
 
     def _sampled(
         self, rng: np.random.Generator, version: int, prompt: tuple[int, ...], length: int
@@ -105,18 +109,17 @@ class World:
             ids.append(token)
         return [one + 1 for one in ids], reported
 
-    def _train(self, process: WrittenProcess, version: int, rows: list[tuple[list[int], list[int]]]) -> None:
+    def _train(self, process: WrittenProcess, version: int, rows: Rows) -> None:
         """Old logprobs, those of a reference, and the current ones with gradients, as TRL's GRPO asks for them."""
         width = max(len(ids) for _, ids in rows)
         ids_RT = np.array([[*ids, *[PAD] * (width - len(ids))] for _, ids in rows])
         old_RT, base_RT = (self._scored(rows, which, width) for which in (version, 0))
-        frozen = {"number": 2, "class": "Llama", "dtype": "torch.float32", "trainable": False, "adapters": None}
         if not self.late:
             process.trainer(ids_RT, old_RT, gradients=False)
-        process.trainer(ids_RT, base_RT, gradients=False, model=frozen)
+        process.trainer(ids_RT, base_RT, gradients=False, model=FROZEN)
         process.trainer(ids_RT, old_RT, gradients=True)
 
-    def _scored(self, rows: list[tuple[list[int], list[int]]], version: int, width: int) -> Floats:
+    def _scored(self, rows: Rows, version: int, width: int) -> Floats:
         scored_RT = np.zeros((len(rows), width))
         rng = np.random.default_rng((self.seed, version))
         for row, (prompt, ids) in enumerate(rows):
@@ -127,7 +130,7 @@ class World:
         return scored_RT
 
 
-def effective(worker: str = V1, mode: str | None = "RAW_LOGPROBS", **cache: Any) -> dict[str, Any]:
+def effective(worker: str = V1, mode: str | None = "RAW_LOGPROBS", device: str = "cpu", **cache: Any) -> dict[str, Any]:
     """What vLLM resolves, by sections."""
     is_v1 = worker == V1
     return {
@@ -137,54 +140,29 @@ def effective(worker: str = V1, mode: str | None = "RAW_LOGPROBS", **cache: Any)
         "parallel_config": {"distributed_executor_backend": "external_launcher" if is_v1 else "mp",
                             "worker_cls": worker},
         "scheduler_config": {"policy": "fcfs", "chunked_prefill_enabled": is_v1, "max_num_seqs": 8},
-        "device_config": {"device": "cpu"},
+        "device_config": {"device": device},
     }  # fmt: skip
 
 
-def process_of(
-    folder: Path, release: str = "0.18.1", environment: dict[str, str] | None = None, **first: Any
-) -> WrittenProcess:
+def process_of(folder: Path, release: str = "0.18.1", environment: dict[str, str] | None = None) -> WrittenProcess:
     """The file of a process without an engine."""
-    process = WrittenProcess(folder)
-    process.lines[0].update(versions={"vllm": release, **VERSIONS}, environment=environment or {}, **first)
+    first = {"versions": {"vllm": release, **VERSIONS}, "environment": environment or {}}
+    process = WrittenProcess(folder, first=first)
     process.lines[1]["hooked"] = [RESET, SCORES]
     return process
 
 
-def engine(
-    process: WrittenProcess, resolved: dict[str, Any] | None, error: str | None = None, name: str = "EngineArgs",
-    **written: Any,
-) -> None:  # fmt: skip
-    number = 1 + sum(line["kind"] == "engine" for line in process.lines)
-    process.put("engine", number=number, **{"class": name}, written={**WRITTEN, **written}, effective=resolved,
-                error=error)  # fmt: skip
-
-
-def counted(process: WrittenProcess, by_sampling: dict[str, int], ended: bool = True) -> Path:
-    """Write it, with counts of requests for each kind of sampling parameters."""
-    folder = process.write(ended)
-    lines = process.path.read_text().splitlines()
-    process.path.write_text(
-        "\n".join([*lines[:-1], json.dumps({**json.loads(lines[-1]), "by_sampling": by_sampling})]) + "\n"
-    )
-    return folder
+def engine(process: WrittenProcess, resolved: dict[str, Any], error: str | None = None, **written: Any) -> None:
+    """An engine of the process, with what a training of TRL's writes. error: why it was not built."""
+    process.engine(written={**WRITTEN, **written}, error=error, **resolved)
 
 
 def training(
     folder: Path, release: str, worker: str = V1, raw: bool = False, mode: str | None = None, **world: Any
 ) -> Path:
     """A whole training: what its tokens mean is `raw`, and what its configuration says `mode`."""
-    World(raw=raw, **world).write(folder)
-    (file,) = folder.glob("*.jsonl")
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    lines[0].update(
-        versions={"vllm": release, **VERSIONS},
-        environment={"VLLM_USE_V1": str(int(worker == V1))} if release in ("0.8.5", "0.10.2") else {},
-    )
-    lines[1]["hooked"] = [RESET, SCORES]
-    place = next(number for number, line in enumerate(lines) if line["kind"] == "engine")
-    lines[place].update(written=WRITTEN, effective=effective(worker, mode))
-    kind = {"kind": "worker", "at": lines[place]["at"], "class": worker, "device": "cpu", "capability": None}
-    lines.insert(place + 1, kind)
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return folder
+    both = {"VLLM_USE_V1": str(int(worker == V1))} if release in ("0.8.5", "0.10.2") else {}
+    process = process_of(folder, release, both)
+    engine(process, effective(worker, mode))
+    process.worker(name=worker)
+    return World(raw=raw, **world).trained(process).write()

@@ -1,44 +1,57 @@
 """`rlaudit compare RECORDING`, which needs no option: both sides, the sampling and the weights are in it."""
 
 import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded_worlds import World
-from written_recording import WrittenProcess
+from written_recording import WrittenProcess, lines_of, put_lines
 
 from rlaudit.cli.app import run
+from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.open_table import open_tables
+from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.token_batch import concatenate
+
+R = Path("r")
 
 
-def compared(folder, *more):
-    out = folder.parent / "report.json"
-    code = run(["compare", str(folder), "--quiet", "--output", f"json:{out}", *more])
-    return code, json.loads(out.read_text()) if out.exists() else None
+@pytest.fixture
+def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, json_report: Callable[..., Any]) -> Callable[..., Any]:
+    """The JSON report of the recording `r` and what else is named."""
+    monkeypatch.chdir(tmp_path)
+    return partial(json_report, "compare", "r")
 
 
-def layer(report, number=0):
-    return report["layers"][number]["verdict"], report["layers"][number]["cause"]
+def judged(report: Any) -> tuple[int, str, str | None, str]:
+    """The exit code, the semantic verdict with its cause, and the verdict on the inference path."""
+    semantic, path, *_ = report["layers"]
+    return report["exit_code"], semantic["verdict"], semantic["cause"], path["verdict"]
 
 
-def test_honest_logprobs_show_nothing(tmp_path):
-    code, report = compared(World().write(tmp_path / "r"))
-    assert (code, layer(report)[0]) == (0, "nothing found")
-    assert layer(report, 1) == ("match", None)
+def test_honest_logprobs_show_nothing(compare: Any) -> None:
+    World().write(R)
+    report = compare()
+    assert judged(report) == (0, "nothing found", None, "match")
     (one,) = report["comparisons"]
     assert (one["compared_tokens"], one["faults"]["count"]) == (one["tokens"], 0)
 
 
-def test_raw_logprobs_at_another_temperature_are_named_without_an_option(tmp_path):
-    code, report = compared(World(raw=True).write(tmp_path / "r"))
-    assert (code, layer(report)) == (1, ("mismatch", "raw-logprobs"))
+def test_raw_logprobs_at_another_temperature_are_named_without_an_option(compare: Any) -> None:
+    World(raw=True).write(R)
+    report = compare()
+    assert judged(report)[:3] == (1, "mismatch", "raw-logprobs")
     assert report["comparisons"][0]["sampling"]["temperature"] == 0.7
 
 
-def test_what_the_engine_was_configured_with_shows_nothing(tmp_path):
-    folder = World().write(tmp_path / "r")
-    file = next(folder.glob("*.jsonl"))
-    file.write_text(file.read_text().replace("processed_logprobs", "raw_logprobs"))
-    _, report = compared(folder)
-    assert layer(report)[0] == "nothing found"
+def test_what_the_engine_was_configured_with_shows_nothing(compare: Any) -> None:
+    World().write(R)
+    put_lines(R, [line.replace(b"processed_logprobs", b"raw_logprobs") for line in lines_of(R)])
+    report = compare()
+    assert judged(report)[1] == "nothing found"
     assert any("logprobs_mode raw_logprobs" in one for one in report["comparisons"][0]["notes"])
 
 
@@ -51,119 +64,101 @@ def test_what_the_engine_was_configured_with_shows_nothing(tmp_path):
     ],
     ids=["whole", "redacted", "cut off"],
 )
-def test_a_recorded_bias_is_part_of_what_tokens_were_sampled_from_if_it_is_whole(tmp_path, written, known):
-    world = World(updates=1, prompts=2)
-    _, report = compared(world.write(tmp_path / "r", logit_bias=written))
+def test_a_recorded_bias_is_part_of_what_tokens_were_sampled_from_if_it_is_whole(
+    compare: Any, written: dict[str, Any], known: list[Any]
+) -> None:
+    World(updates=1, prompts=2).write(R, logit_bias=written)
+    report = compare()
     assert report["comparisons"][0]["sampling"]["logit_bias"] == known
     assert any("logit_bias" in line for line in report["not_seen"]) == (not known)
 
 
-def test_options_win_over_what_was_recorded(tmp_path):
-    _, report = compared(World().write(tmp_path / "r"), "--temperature", "0.9")
-    assert report["comparisons"][0]["sampling"]["temperature"] == 0.9
+def test_options_win_over_what_was_recorded(compare: Any) -> None:
+    World().write(R)
+    assert compare("--temperature", "0.9")["comparisons"][0]["sampling"]["temperature"] == 0.9
 
 
-def test_a_trainer_with_later_weights_shows_its_lag_and_no_wrong_weights(tmp_path):
-    _, report = compared(World(late=True).write(tmp_path / "r"))
-    assert layer(report, 1) == ("mismatch", None)
+def test_a_trainer_with_later_weights_shows_its_lag_and_no_wrong_weights(compare: Any) -> None:
+    World(late=True).write(R)
+    report = compare()
+    assert (report["layers"][1]["verdict"], report["layers"][1]["cause"]) == ("mismatch", None)
     (drawn,) = report["token_figures"]
     assert [one["lag"] for one in drawn["lags"]] == [1]
 
 
-def test_recordings_without_a_trainer_are_judged_by_samples_of_one_prompt(tmp_path):
-    code, report = compared(World(trainer=False, raw=True, prompts=24, samples=8).write(tmp_path / "r"))
-    assert code in (1, 3)
+def test_recordings_without_a_trainer_are_judged_by_samples_of_one_prompt(compare: Any) -> None:
+    World(trainer=False, raw=True, prompts=24, samples=8).write(R)
+    report = compare()
+    assert report["exit_code"] in (1, 3)
     assert "samples of one prompt" in json.dumps(report)
 
 
-def test_two_recordings_are_held_against_each_other(tmp_path):
-    before = World().write(tmp_path / "before")
-    code, report = compared(World(raw=True).write(tmp_path / "r"), "--before", str(before))
-    assert (code, layer(report)) == (1, ("mismatch", "raw-logprobs"))
+def test_two_recordings_are_held_against_each_other(compare: Any) -> None:
+    World().write(Path("before"))
+    World(raw=True).write(R)
+    report = compare("--before", "before")
+    assert judged(report)[:3] == (1, "mismatch", "raw-logprobs")
     assert [one["is_before"] for one in report["comparisons"]] == [True, False]
 
 
-def test_what_is_missing_stands_in_the_report(tmp_path):
-    folder = World(raw=True).write(tmp_path / "r", ended=False)
-    _, report = compared(folder)
-    assert any("no orderly end" in one for one in report["not_seen"])
+def test_what_is_missing_stands_in_the_report(compare: Any) -> None:
+    World(raw=True).write(R, ended=False)
+    assert any("no orderly end" in one for one in compare()["not_seen"])
 
 
-def test_damaged_lines_end_it_with_3_unless_they_are_allowed(tmp_path):
-    folder = World(raw=True).write(tmp_path / "r")
-    file = next(folder.glob("*.jsonl"))
-    file.write_text(file.read_text() + '{"kind":"sequ')
-    assert compared(folder)[0] == 3
-    assert compared(folder, "--allow-partial")[0] == 1
+def test_damaged_lines_end_it_with_3_unless_they_are_allowed(compare: Any) -> None:
+    World(raw=True).write(R)
+    put_lines(R, [*lines_of(R), b'{"kind":"sequ'])
+    assert run(["compare", "r"]) == 3
+    assert run(["compare", "r", "--allow-partial"]) == 1
 
 
-def test_nothing_of_a_recording_is_kept_by_file(tmp_path, capsys):
-    code = run(["compare", str(World().write(tmp_path / "r")), "--state", str(tmp_path / "state")])
-    assert code == 2
-    assert "--state" in capsys.readouterr().err
-
-
-def test_a_recording_without_a_sequence_says_so(tmp_path, capsys):
-    code = run(["compare", str(WrittenProcess(tmp_path / "r").write())])
-    assert code == 3
-    assert "no sequence" in capsys.readouterr().err
+@pytest.mark.usefixtures("compare")
+def test_what_cannot_be_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    World().write(R)
+    WrittenProcess(Path("empty")).write()
+    for words, code, said in ((["r", "--state", "state"], 2, "--state"), (["empty"], 3, "no sequence")):
+        assert run(["compare", *words]) == code
+        assert said in capsys.readouterr().err
 
 
 @pytest.fixture
-def both(tmp_path):
-    """A recording without its trainer, and the trainer's table as it may write one."""
-    from rlaudit.tokens.fault import Faults
-    from rlaudit.tokens.open_table import open_tables
-    from rlaudit.tokens.prompt_numbers import PromptNumbers
-    from rlaudit.tokens.token_batch import concatenate
-
-    world = World(raw=True)
-    (table,) = open_tables(world.write(tmp_path / "whole"))
+def rows(compare: Any) -> list[dict[str, Any]]:
+    """The trainer's table beside `r`, which holds no trainer, as it may be written."""
+    World(raw=True).write(Path("whole"))
+    World(raw=True, trainer=False).write(R)
+    (table,) = open_tables(Path("whole"))
     batch = concatenate(table.batches(Faults(), PromptNumbers()))
     rows = []
     for number in reversed(range(batch.sequences)):
-        begin, end = batch.offsets[number : number + 2]
+        tokens = slice(*batch.offsets[number : number + 2])
         rows.append(
             {
                 "prompt_id": f"question {number // 4}",
                 "sample_id": number,
                 "step": 7,
                 "prompt_token_ids": batch.prompt_token_ids_S[number].tolist(),
-                "token_id": batch.token_id_T[begin:end].tolist(),
-                "trainer_logprob": batch.trainer_logprobs_T[begin:end].tolist(),
+                "token_id": batch.token_id_T[tokens].tolist(),
+                "trainer_logprob": batch.trainer_logprobs_T[tokens].tolist(),
             }
         )
-    rows.append({**rows[0], "sample_id": -1, "token_id": [900] * len(rows[0]["token_id"])})
-    return World(raw=True, trainer=False).write(tmp_path / "r"), rows, tmp_path / "trainer.jsonl"
+    return [*rows, {**rows[0], "sample_id": -1, "token_id": [900] * len(rows[0]["token_id"])}]
 
 
-def test_a_trainers_table_is_joined_by_the_ids_of_prompt_and_completion(both):
-    folder, rows, table = both
-    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    code, report = compared(folder, str(table))
+@pytest.mark.parametrize("more", [{}, {"prompt_token_ids": None}], ids=["by prompt and completion", "by completion"])
+def test_a_trainers_table_is_joined_by_the_ids_of_its_tokens(compare: Any, rows: Any, more: dict[str, None]) -> None:
+    Path("trainer.jsonl").write_text("".join(json.dumps({**row, **more}) + "\n" for row in rows))
+    report = compare("trainer.jsonl")
     (one,) = report["comparisons"]
-    assert one["faults"]["count"] == 0
-    assert one["compared_tokens"] == one["tokens"]
-    assert (code, layer(report)) == (1, ("mismatch", "raw-logprobs"))
+    assert (one["compared_tokens"], one["faults"]["count"]) == (one["tokens"], 0)
+    assert judged(report)[:3] == (1, "mismatch", "raw-logprobs")
     assert any("1 sequences of" in said and "were not recorded" in said for said in one["notes"])
 
 
-def test_a_table_without_prompts_is_joined_by_the_completion_alone(both):
-    folder, rows, table = both
-    table.write_text("".join(json.dumps({**row, "prompt_token_ids": None}) + "\n" for row in rows))
-    code, report = compared(folder, str(table))
-    assert report["comparisons"][0]["compared_tokens"] == report["comparisons"][0]["tokens"]
-    assert (code, layer(report)) == (1, ("mismatch", "raw-logprobs"))
-
-
-def test_the_same_completion_of_another_prompt_is_no_partner(both):
-    folder, rows, table = both
-    table.write_text("".join(json.dumps({**row, "prompt_token_ids": [1, 2]}) + "\n" for row in rows))
-    assert run(["compare", str(folder), str(table)]) == 3
-
-
-def test_a_table_without_token_ids_cannot_be_joined(both, capsys):
-    folder, rows, table = both
-    table.write_text("".join(json.dumps({**row, "token_id": None}) + "\n" for row in rows))
-    assert run(["compare", str(folder), str(table)]) == 3
-    assert "token_id" in capsys.readouterr().err
+@pytest.mark.parametrize("more", [{"prompt_token_ids": [1, 2]}, {"token_id": None}], ids=["other prompts", "no ids"])
+def test_a_table_of_other_prompts_or_without_token_ids_is_not_joined(
+    rows: Any, more: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("trainer.jsonl").write_text("".join(json.dumps({**row, **more}) + "\n" for row in rows))
+    assert run(["compare", "r", "trainer.jsonl"]) == 3
+    assert "token_id" in capsys.readouterr().err or "token_id" not in more

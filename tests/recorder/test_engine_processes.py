@@ -1,61 +1,52 @@
 """Which processes are of which engine, and that nothing of one engine is counted for another."""
 
+from pathlib import Path
+
 from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
 from rlaudit.recording.closing import closing
-from rlaudit.recording.recording import open_recording
 from rlaudit.tokens.recorded.recorded_log import recorded_log
 from rlaudit.tokens.recorded.recording_notes import not_seen
 
-RPC = "vllm.v1.engine.core:EngineCore.collective_rpc"
-RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
 PROMPT = [1, 2, 3]
+Server = tuple[WrittenProcess, list[WrittenProcess], WrittenProcess]
 
 
-def server(folder, pid, instance, servers=2):
-    """A server: its parent, its API servers and its engine core, which have one clock."""
-    parent = WrittenProcess(folder, pid=pid)
-    parent.engine(instance_id=instance)
-    fronts = [WrittenProcess(folder, pid=pid + 1 + place, parent=pid) for place in range(servers)]
+def server(first: WrittenProcess, instance: str) -> Server:
+    """A server: its parent, its API servers and its engine core."""
+    first.engine(instance_id=instance)
+    fronts = [first.beside(first.pid + 1 + place, parent=first.pid) for place in range(2)]
     for place, front in enumerate(fronts):
         front.engine(instance_id=f"{instance} of {place}")
         front.sampling()
-    core = WrittenProcess(folder, pid=pid + 9, parent=pid)
+    core = first.beside(first.pid + 9, parent=first.pid)
     core.worker(instance)
-    return parent, fronts, core
+    return first, fronts, core
 
 
-def sampled(front, **more):
-    """One request of one token, sampled now."""
-    engine = more.get("engine")
-    front.sequence(front.request(PROMPT, **more), PROMPT, [7], [-1.0], [[front.step(1, engine=engine), 1, 1]], **more)
+def one_token(front: WrittenProcess, engine: int | None = None) -> None:
+    front.sampled(PROMPT, [7], engine=engine)
 
 
-def at_once(*processes):
-    """Bring the processes to one moment."""
-    now = max(process.now for process in processes)
-    for process in processes:
-        process.now = now
+def engines_in(front: WrittenProcess, with_workers: bool) -> None:
+    """Two engines in one process, each with a token."""
+    front.sampling()
+    for number in (1, 2):
+        front.engine(number, instance_id=str(number))
+        if with_workers:
+            front.worker(str(number))
+        one_token(front, number)
 
 
-def written(*processes):
-    for process in processes:
-        folder = process.write()
-    return open_recording(folder)
-
-
-def test_api_servers_are_front_ends_of_the_engine_that_their_parent_built(tmp_path):
-    parent, fronts, core = server(tmp_path, 100, "a")
-    for front in fronts:
-        at_once(*fronts, core)
-        sampled(front)
-    at_once(*fronts, core)
-    core.load()
-    for front in fronts:
-        at_once(*fronts, core)
-        sampled(front)
-    recording = written(parent, *fronts, core)
+def test_api_servers_are_front_ends_of_the_engine_that_their_parent_built(tmp_path: Path) -> None:
+    parent, fronts, core = server(WrittenProcess(tmp_path, 100), "a")
+    for number in range(2):
+        for front in fronts:
+            one_token(front)
+        if not number:
+            core.load()
+    recording = parent.opened()
     (served,) = recording.served
     assert [front.pid for front in served.fronts] == [101, 102]
     assert tokens_by_version(served) == [2, 2]
@@ -65,111 +56,89 @@ def test_api_servers_are_front_ends_of_the_engine_that_their_parent_built(tmp_pa
     assert any("4 processes, 1 engine, 4 requests" in sentence for sentence in closing(tmp_path, recording, [], []))
 
 
-def test_a_reset_after_a_token_of_another_front_end_of_the_engine_came_too_late(tmp_path):
-    parent, (first, second), core = server(tmp_path, 100, "a")
-    sampled(first)
-    at_once(first, second, core)
+def test_a_reset_after_a_token_of_another_front_end_of_the_engine_came_too_late(tmp_path: Path) -> None:
+    _, (first, second), core = server(WrittenProcess(tmp_path, 100), "a")
+    one_token(first)
     core.load()
-    at_once(first, second, core)
-    sampled(second)
-    at_once(first, second, core)
-    core.call(RESET, result=True)
-    at_once(first, second, core)
-    sampled(first)
-    (served,) = written(parent, first, second, core).served
-    assert [update.reset for update in served.updates] == [False]
+    one_token(second)
+    core.reset()
+    one_token(first)
+    assert [update.reset for update in first.served().updates] == [False]
 
 
-def test_two_servers_of_one_recording_have_their_own_updates(tmp_path):
-    one, other = server(tmp_path, 100, "a"), server(tmp_path, 200, "b")
-    everyone = [process for parent, fronts, core in (one, other) for process in (parent, *fronts, core)]
+def test_two_servers_of_one_recording_have_their_own_updates(tmp_path: Path) -> None:
+    one = server(WrittenProcess(tmp_path, 100), "a")
+    other = server(one[0].beside(200), "b")
     for front in (*one[1], *other[1]):
-        sampled(front)
-    at_once(*everyone)
+        one_token(front)
     other[2].load()
-    served = written(*everyone).served
-    updates = {front.pid: len(each.updates) for each in served for front in each.fronts}
+    updates = {front.pid: len(each.updates) for each in one[0].opened().served for front in each.fronts}
     assert updates == {101: 0, 102: 0, 201: 1, 202: 1}
 
 
-def test_two_engines_of_one_process_are_told_apart(tmp_path):
-    front = WrittenProcess(tmp_path, pid=100)
+def test_two_engines_of_one_process_are_told_apart(tmp_path: Path) -> None:
+    front = WrittenProcess(tmp_path, 100)
     front.sampling()
-    cores = [WrittenProcess(tmp_path, pid=101 + place, parent=100) for place in range(2)]
+    cores = [front.beside(101 + place, parent=100) for place in range(2)]
     for number, core in enumerate(cores, 1):
         front.engine(number, instance_id=str(number))
         core.worker(str(number))
-    for number in (1, 2):
-        front.requests = 0  # each numbers its own requests
-        sampled(front, engine=number)
-    at_once(front, *cores)
-    cores[1].load()
-    at_once(front, *cores)
-    for number in (1, 2, 2):
-        front.requests = number
-        sampled(front, engine=number)
-    recording = written(front, *cores)
-    served = recording.served
-    assert [tokens_by_version(one) for one in served] == [[2], [1, 2]]
+    # Each numbers its own requests; the last of the second engine has the number of the one before.
+    for number, requests in ((1, 0), (2, 0), (None, 0), (1, 1), (2, 2), (2, 2)):
+        front.requests = requests
+        if number is None:
+            cores[1].load()
+        else:
+            one_token(front, number)
+    recording = front.opened()
+    assert [tokens_by_version(one) for one in recording.served] == [[2], [1, 2]]
     sequences = list(recorded_log(tmp_path).logged())
     assert sorted(one.token_columns["rollout_version"][0] for one in sequences) == [0, 0, 0, 1, 1]
-    assert len({one.sample for one in sequences}) == 4  # request 2 of the second engine came twice
+    assert len({one.sample for one in sequences}) == 4
     (engine,) = recording.engines
     assert engine.replicas == 2
 
 
-def test_calls_of_engines_in_one_process_are_of_the_engine_that_they_name(tmp_path):
-    front = WrittenProcess(tmp_path, pid=100)
-    front.sampling()
-    for number in (1, 2):
-        front.engine(number, instance_id=str(number))
-        front.worker(str(number))
-        sampled(front, engine=number)
-    call = front.begin(RPC, engine=2, method="reload_weights")
-    front.load(inside=call)
-    front.end(call, RPC)
-    served = written(front).served
+def test_calls_of_engines_in_one_process_are_of_the_engine_that_they_name(tmp_path: Path) -> None:
+    front = WrittenProcess(tmp_path)
+    engines_in(front, with_workers=True)
+    with front.rpc("reload_weights", engine=2):
+        front.load()
+    served = front.opened().served
     assert [len(one.updates) for one in served] == [0, 1]
     assert not any(one.missing for one in served)
 
 
-def test_loads_that_no_call_names_are_counted_for_each_engine_of_the_process_and_named(tmp_path):
-    front = WrittenProcess(tmp_path, pid=100)
-    front.sampling()
-    for number in (1, 2):
-        front.engine(number, instance_id=str(number))
-        sampled(front, engine=number)
+def test_loads_that_no_call_names_are_counted_for_each_engine_of_the_process_and_named(tmp_path: Path) -> None:
+    front = WrittenProcess(tmp_path)
+    engines_in(front, with_workers=False)
     front.load()
-    served = written(front).served
+    served = front.opened().served
     assert [len(one.updates) for one in served] == [1, 1]
     assert all("without a call that names the engine" in one.missing[0] for one in served)
 
 
-def test_a_process_that_nothing_places_is_of_each_engine_and_named(tmp_path):
-    fronts = [WrittenProcess(tmp_path, pid=100), WrittenProcess(tmp_path, pid=200)]
-    for front in fronts:
-        front.sampling()
-        sampled(front)
-    worker = WrittenProcess(tmp_path, pid=300, parent=7)
-    worker.load()
-    served = written(*fronts, worker).served
+def test_a_process_that_nothing_places_is_of_each_engine_and_named(tmp_path: Path) -> None:
+    front = WrittenProcess(tmp_path)
+    for one in (front, front.beside(200)):
+        one.sampling()
+        one_token(one)
+    front.beside(300, parent=7).load()
+    served = front.opened().served
     assert [len(one.updates) for one in served] == [1, 1]
     assert all("may serve each of 2 engines" in one.missing[0] for one in served)
 
 
-def test_what_a_judge_sampled_is_apart_from_what_the_policy_did(tmp_path):
-    front = WrittenProcess(tmp_path, pid=100)
+def test_what_a_judge_sampled_is_apart_from_what_the_policy_did(tmp_path: Path) -> None:
+    front = WrittenProcess(tmp_path)
     front.sampling()
     for number, model in enumerate(("policy", "judge"), 1):
         front.engine(number, model=model, instance_id=model)
         for _ in range(number):
-            step = front.step(2, engine=number)
-            request = front.request(PROMPT, engine=number)
-            ids = [7 + number, 3]
-            front.sequence(request, PROMPT, ids, [-1.0, -1.0], [[step, 1, 2]], engine=number)
+            front.sampled(PROMPT, [7 + number, 3], engine=number)
     log = recorded_log(front.write())
     assert log.group.model == "judge" and len(log.judged) == 2
-    front.trainer([[8, 3]], [[-1.0, -1.0]], gradients=True)
+    front.trainer([[8, 3]], [[-1.0, -1.0]])
     log = recorded_log(front.write())
     assert log.group.model == "policy" and len(log.judged) == 1
     assert any("2 sequences (4 tokens) were sampled with" in one and "judge" in one for one in not_seen(log))

@@ -6,7 +6,7 @@ Lines were lost once on a machine with much else to do. Each program here brings
 from pathlib import Path
 
 import pytest
-from trainings_with_a_stand_in import Place, place, run
+from trainings_with_a_stand_in import DISK, Place, place, run
 
 TRAINED = """
 import atexit, os, threading, time
@@ -20,12 +20,9 @@ def waiting(count):
 {last}
 """
 # A disk that takes a fifth of a second for each batch of at most a thousand lines.
-SLOW = """
-write = recorder._write
-def slowly(process, data):
+SLOW = f"""{DISK}
+def before(data):
     time.sleep(0.2)
-    write(process, data)
-recorder._write = slowly
 """
 
 
@@ -56,14 +53,13 @@ def test_a_slow_disk_that_goes_on_writing_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_slow_disk_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
     # The disk begins when all eight batches wait: a busy machine would let it keep up with them.
-    late = """
-ready, at_once = threading.Event(), recorder._write
-def when_all_wait(process, data):
+    late = f"""{DISK}
+ready = threading.Event()
+def before(data):
     ready.wait()
-    at_once(process, data)
-recorder._write = when_all_wait
+    time.sleep(0.2)
 """
-    here = ended(tmp_path, late + SLOW + "recorder.MOST_LAST_SECONDS = 0.8\nwaiting(8000)\nready.set()")
+    here = ended(tmp_path, late + "recorder.MOST_LAST_SECONDS = 0.8\nwaiting(8000)\nready.set()")
     assert 0 < len(waited(here)) < 8000
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from recorder_folder import Written, numbers
-from trainings_with_a_stand_in import Place, place, run
+from trainings_with_a_stand_in import DISK, Place, place, run
 
 # Requests of many prompts, two samples each; its first argument is where the prompts begin, its second how many.
 MANY = """
@@ -23,13 +23,11 @@ for prompt in range(first, first + count):
 """
 
 # A disk that takes so many seconds for each block of lines.
-SLOW_DISK = """
-import os, time, rlaudit_recorder
-_write_queued = rlaudit_recorder._write_queued
-def slow(*arguments):
+SLOW_DISK = f"""
+import os, time
+{DISK}
+def before(data):
     time.sleep(float(os.environ["DISK"]))
-    _write_queued(*arguments)
-rlaudit_recorder._write_queued = slow
 """
 
 
@@ -189,16 +187,15 @@ def whole(written: Written) -> bool:
     return all(ids == steps for ids, steps in counted)
 
 
-HANGS = """
+HANGS = f"""
+{DISK}
 import sys, threading, rlaudit_recorder, vllm
 from vllm.sampling_params import SamplingParams
 rlaudit_recorder.MOST_QUEUED_BYTES = 20_000
-released, write = threading.Event(), rlaudit_recorder._write
-def waits(process, data):
-    if process.queue is not None:
+released, main = threading.Event(), threading.current_thread()
+def before(data):
+    if threading.current_thread() is not main:
         released.wait()
-    write(process, data)
-rlaudit_recorder._write = waits
 llm = vllm.LLM()
 llm.generate([[prompt] for prompt in range(200)], SamplingParams(max_tokens=8))
 print(rlaudit_recorder._process.queued - rlaudit_recorder._process.taken)

@@ -48,29 +48,16 @@ def test_vllm_finds_the_recorder_as_a_plug_in(folder):
     )
 
 
-def test_what_is_a_secret_is_said_once(folder):
+def test_it_holds_the_shipped_files_and_the_settings_and_is_its_owners_alone(folder):
     assert (folder / "rlaudit_secrets.py").read_bytes() == Path(secrets.__file__).read_bytes()
     assert (folder / "rlaudit_recorder.py").read_bytes() == RECORDER.read_bytes()
-
-
-def test_it_is_its_owners_alone(folder):
-    modes = {path.relative_to(folder).as_posix(): path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
-    folders = {name for name, mode in modes.items() if mode == 0o700}
-    about = f"rlaudit_recorder-{rlaudit.__version__}.dist-info"
-    assert folders == {".", about}
-    assert {mode for name, mode in modes.items() if name not in folders} == {0o600}
-    assert set(modes) - folders == {
-        *(f"{name}.py" for name in OWN_MODULES),
-        *("sitecustomize.py", "settings.json"),
-        *(f"{about}/METADATA", f"{about}/entry_points.txt"),
-    }
-
-
-def test_settings_are_what_the_recorder_reads(folder):
-    settings = {
-        **{"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": []},
-    }
+    settings = {"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": []}
     assert json.loads((folder / "settings.json").read_text()) == settings
+    modes = {path.relative_to(folder).as_posix(): path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
+    about = f"rlaudit_recorder-{rlaudit.__version__}.dist-info"
+    files = [*(f"{name}.py" for name in OWN_MODULES), "sitecustomize.py", "settings.json"]
+    files += [f"{about}/METADATA", f"{about}/entry_points.txt"]
+    assert modes == {**dict.fromkeys((".", about), 0o700), **dict.fromkeys(files, 0o600)}
 
 
 def test_another_release_is_replaced(folder):
@@ -110,29 +97,20 @@ def test_the_folder_comes_first_and_others_stay(before, after, folder, tmp_path)
     assert found == {"PYTHONPATH": after.format(folder=folder, new=new), "RLAUDIT_RECORD": str(tmp_path / "out")}
 
 
-def test_export_writes_the_folder_and_prints_what_switches_it_on(tmp_path, monkeypatch, capsys):
+def test_export_writes_the_folder_and_prints_what_switches_it_on_in_a_shell_and_for_ray(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["record", "--export", "a folder", "--into", "shared", "--prompts", "all"]) == 0
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr()
     assert json.loads((tmp_path / "a folder" / "settings.json").read_text())["prompts"] == 1
-    shell = f'{printed}\nprintf \'%s|\' "$PYTHONPATH" "$RLAUDIT_RECORD"'
-    words = ["sh", "-c", shell]
+    words = ["sh", "-c", f'{printed.out}\nprintf \'%s|\' "$PYTHONPATH" "$RLAUDIT_RECORD"']
     for before, behind in (({}, ""), ({"PYTHONPATH": "/other"}, ":/other")):
         ended = subprocess.run(words, check=True, env=before, capture_output=True, text=True)
         assert ended.stdout == f"{tmp_path / 'a folder'}{behind}|{tmp_path / 'shared'}|"
+    (line,) = [line for line in printed.err.splitlines() if "runtime_env=" in line]
+    python_path = f"{tmp_path / 'a folder'}:${{PYTHONPATH}}"
+    variables = {"PYTHONPATH": python_path, "RLAUDIT_RECORD": str(tmp_path / "shared")}
+    assert json.loads(line.partition("runtime_env=")[2].removesuffix(")")) == {"env_vars": variables}
     assert not (tmp_path / "shared").exists()
-
-
-def test_export_prints_the_same_as_ray_takes_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert run(["record", "--export", "a folder", "--into", "shared"]) == 0
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "runtime_env=" in line]
-    assert json.loads(line.partition("runtime_env=")[2].removesuffix(")")) == {
-        "env_vars": {
-            "PYTHONPATH": f"{tmp_path / 'a folder'}:${{PYTHONPATH}}",
-            "RLAUDIT_RECORD": str(tmp_path / "shared"),
-        }
-    }
 
 
 def test_export_takes_its_own_folder_again_and_no_other(tmp_path, monkeypatch, capsys):

@@ -1,6 +1,5 @@
 """What the recorder writes of real processes is what the engine, a stand-in, gave to its caller."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +67,11 @@ def test_steps_say_when_each_token_was_sampled(recorded: tuple[str, Ended, Writt
     assert held == tokens
 
 
-def test_tokens_behind_a_stop_string_are_recorded_and_known_as_unseen(tmp_path: Path) -> None:
-    here = place(tmp_path)
-    assert run(STEPS, PROMPTS, recorded=here).code == 0
-    lengths = [(one["visible"], len(numbers(one["ids"], "<i4"))) for one in here.written().of_kind("sequence")]
+def test_tokens_behind_a_stop_string_are_recorded_and_known_as_unseen(recorded: tuple[str, Ended, Written]) -> None:
+    engine, _, written = recorded
+    lengths = [(one["visible"], len(numbers(one["ids"], "<i4"))) for one in written.of_kind("sequence")]
     assert all(visible <= sampled for visible, sampled in lengths)
-    assert any(visible < sampled for visible, sampled in lengths)
+    assert any(visible < sampled for visible, sampled in lengths) or engine == "V0"
 
 
 def test_every_part_of_the_engine_that_is_there_is_hooked(recorded: tuple[str, Ended, Written]) -> None:
@@ -207,16 +205,13 @@ if __name__ == "__main__":
 """
 
 
-def test_before_the_first_request_no_thread_runs_and_no_file_is_open(tmp_path: Path) -> None:
+def test_no_thread_runs_before_the_first_request_and_a_fork_while_one_writes_takes_nothing_along(
+    tmp_path: Path,
+) -> None:
     here = place(tmp_path)
     ended = run(recorded=here, program=FORKS_LATE)
     assert ended.stderr == ""
     assert ended.stdout.splitlines()[:2] == ["before 1 []", "engine 1 []"]
-
-
-def test_a_fork_in_the_middle_of_writing_takes_nothing_of_its_parents_along(tmp_path: Path) -> None:
-    here = place(tmp_path)
-    ended = run(recorded=here, program=FORKS_LATE)
     # The child has the thread that ran `child`, and that alone. A fork within a write may take the open file along; no
     # line comes of it.
     after, child_has = sorted(ended.stdout.splitlines()[2:])
@@ -241,17 +236,6 @@ def test_a_list_of_plug_ins_without_the_recorder_does_not_keep_it_out(plugins: s
     assert written.of_kind("process")[0]["environment"]["VLLM_PLUGINS"] == plugins
 
 
-def test_without_the_variable_nothing_is_hooked_or_written(tmp_path: Path) -> None:
-    here = place(tmp_path)
-    text = (
-        "import rlaudit_recorder; from vllm.v1.engine.output_processor import OutputProcessor as one; "
-        "print(rlaudit_recorder.register(), hasattr(one.add_request, '__wrapped__'))"
-    )
-    ended = run(program=text, PYTHONPATH=os.pathsep.join([str(here.folder), str(Path(__file__).parent / "fakes")]))
-    assert ended.stdout == "None False\n"
-    assert not here.out.exists()
-
-
 @pytest.mark.parametrize("engine", ["V1", "V1, spawned core"])
 def test_logprobs_that_only_the_recorder_asked_for_are_recorded_and_not_returned(engine: str, tmp_path: Path) -> None:
     here = place(tmp_path, logprobs=True)
@@ -261,3 +245,17 @@ def test_logprobs_that_only_the_recorder_asked_for_are_recorded_and_not_returned
     assert all(logprobs is None for _, _, _, logprobs, _ in unasked)
     recorded = {(one.prompt, one.ids): one.logprobs for one in here.written().sequences()}
     assert all(recorded[tuple(prompt), tuple(ids)] for prompt, _, ids, _, _ in unasked)
+
+
+def test_a_package_with_plug_ins_of_vllm_is_among_the_packages_of_a_process(tmp_path: Path) -> None:
+    # They may change anything in it.
+    for name, group in (("acme-npu", "vllm.platform_plugins"), ("acme-cli", "console_scripts")):
+        folder = tmp_path / f"{name.replace('-', '_')}-1.2.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2.0\n")
+        (folder / "entry_points.txt").write_text(f"[{group}]\nnpu = acme:register\n")
+    here = place(tmp_path)
+    program = f"import sys; sys.path.append({str(tmp_path)!r}); import training; training.main(1, 2)"
+    assert run(recorded=here, program=program).code == 0
+    versions = here.written().of_kind("process")[0]["versions"]
+    assert versions["acme-npu"] == "1.2.0" and not {"acme-cli", "rlaudit-recorder"} & set(versions)

@@ -4,40 +4,48 @@ import ast
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from trainings_with_a_stand_in import ENGINES, SAID, Ended, Place, place, run
+from trainings_with_a_stand_in import DISK, ENGINES, SAID, Ended, Place, place, run
 
-from rlaudit.recording.shipped import rlaudit_recorder
+from rlaudit.recording.folder import RECORDER
 
-RECORDER = Path(rlaudit_recorder.__file__)
 SOURCE = RECORDER.read_text()
-V0, WEIGHTS = (RECORDER.with_name(f"rlaudit_{name}.py") for name in ("v0", "weights"))
-# Those in front of a hooked method and behind it.
-HANDLERS = sorted({one.__name__ for pair in rlaudit_recorder._HANDLERS.values() for one in pair if one is not None})
-CALLS = ["call_begins", "call_ends", "_in_flight"]
-# What reads weights needs torch: tests/engine_runs/test_weights_are_what_was_sent.py.
-OF_WEIGHTS = [
-    "_device_ends", "_model_ends", "_load_begins", "_load_ends", "_note_tensor", "_note_sent", "put_load", "_set_of",
-    "_sleep_begins", "_wake_ends", "_served_of", "_share", "_place",
-]  # fmt: skip
-INNER = [
-    "put", "is_full", "_line", "_write", "start_writer", "_write_queued", "_begin_file", "put_steps", "close_runs",
-    "_put_totals", "finish", "requested", "_sampling", "_prompt_if_kept", "_plain", "_versions", "_boot", "_cached",
-    "_sampled", "_hook_module", "_hook_method", "note_hook", "failed", "error_text", "_after_fork", "drop",
-    "_encoded", "find_spec",
-]  # fmt: skip
+# What guards all others: it has nothing in it that may fail.
+GUARDS = {"recorded", "exec_module"}
+# Python itself says on stderr what these raise, in a thread, at a fork or at the end.
+SAID_BY_PYTHON = {"_after_fork", "_keep_writing", "_end"}
+# With one of these nothing is written, or not that something failed.
+UNWRITTEN = {
+    *("register", "put", "_begin_file", "_line", "_write", "_write_queued", "_keep_writing", "find_spec"),
+    *("failed", "error_text"),
+}
+# What this training never comes to: a disk or a limit, and reading weights, which needs torch
+# (tests/engine_runs/test_weights_are_what_was_sent.py).
+NOT_REACHED = {
+    *("this_process", "_say", "_give_up", "drop", "_take_hidden", "_step_begins", "_read_weights", "fingerprints"),
+    *("_packed", "_same", "_part", "_counterpart", "_flat_places", "flat_places", "_on_the_host", "_rounded"),
+    *("renamed", "_after_fork", "_end"),
+}
 ARGUMENTS = (1, 3)
 
 
-def sabotaged(file: Path, function: str) -> str:
+def functions() -> list[Any]:
+    """Every function of the recorder's files but its guards, each with its file."""
+    files = (RECORDER, *(RECORDER.with_name(f"rlaudit_{name}.py") for name in ("weights", "v0")))
+    nodes = [(file, node) for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    found = [(file, node) for file, node in nodes if isinstance(node, ast.FunctionDef)]
+    return [pytest.param(file, node, id=f"{file.stem}.{node.name}") for file, node in found
+            if node.name not in GUARDS and not node.name.startswith("__")]  # fmt: skip
+
+
+def sabotaged(file: Path, function: ast.FunctionDef) -> str:
     """Return the text of a file of the recorder's with one function that raises whenever it is called."""
     lines = file.read_text().splitlines(keepends=True)
-    functions = [node for node in ast.walk(ast.parse("".join(lines))) if isinstance(node, ast.FunctionDef)]
-    (found,) = [node for node in functions if node.name == function]
     # Within what the function itself catches.
-    first = next((node.body[0] for node in found.body if isinstance(node, ast.Try)), found.body[0])
-    lines.insert(first.lineno - 1, " " * first.col_offset + f"raise RuntimeError('sabotage of {function}')\n")
+    first = next((node.body[0] for node in function.body if isinstance(node, ast.Try)), function.body[0])
+    lines.insert(first.lineno - 1, " " * first.col_offset + f"raise RuntimeError('sabotage of {function.name}')\n")
     return "".join(lines)
 
 
@@ -62,38 +70,19 @@ def test_a_recorded_training_prints_what_it_prints_without(
     assert run(*ARGUMENTS, recorded=place(tmp_path), engine=engine) == without(engine)
 
 
-def raising(function: str, folder: Path, file: Path = RECORDER) -> Place:
-    here = place(folder)
+@pytest.mark.parametrize(("file", "function"), functions())
+def test_a_function_that_raises_is_named_in_the_recording_and_nothing_of_it_reaches_the_training(
+    file: Path, function: ast.FunctionDef, without: Callable[[str], Ended], tmp_path: Path
+) -> None:
+    engine = "V0" if file.stem == "rlaudit_v0" else "V1, forked core" if function.name == "_after_fork" else "V1"
+    here = place(tmp_path)
     (here.folder / file.name).write_text(sabotaged(file, function))
-    return here
-
-
-HOOKS = [
-    *(("V1", RECORDER, function) for function in (*HANDLERS, *CALLS)),
-    *(("V1", WEIGHTS, function) for function in OF_WEIGHTS),
-    *(("V0", V0, function) for function in ("_note_group", "_requested", "_aborts_end", "_step", "_take_tokens")),
-]
-
-
-@pytest.mark.parametrize(("engine", "file", "function"), HOOKS, ids=lambda one: getattr(one, "stem", one))
-def test_a_hook_that_raises_is_named_in_the_recording_and_nowhere_else(
-    engine: str, file: Path, function: str, without: Callable[[str], Ended], tmp_path: Path
-) -> None:
-    here = raising(function, tmp_path, file)
-    assert run(*ARGUMENTS, recorded=here, engine=engine) == without(engine)
-    first = here.written().of_kind("failed")[0]
-    assert f"RuntimeError: sabotage of {function}" in first["error"]
-
-
-@pytest.mark.parametrize("function", INNER)
-def test_nothing_inside_the_recorder_reaches_the_training(
-    function: str, without: Callable[[str], Ended], tmp_path: Path
-) -> None:
-    engine = "V1, forked core" if "fork" in function else "V1"
-    ended = run(*ARGUMENTS, recorded=raising(function, tmp_path), engine=engine)
-    assert (ended.code, ended.stdout) == without(engine).by_the_program[:2]
-    # Python itself says on stderr what a hook of a fork raises.
-    assert "sabotage" not in ended.stderr or function == "_after_fork" or ended.stderr.startswith(SAID)
+    ended = run(*ARGUMENTS, recorded=here, engine=engine)
+    shown = slice(2 if function.name in SAID_BY_PYTHON else 3)
+    assert ended.by_the_program[shown] == without(engine).by_the_program[shown]
+    failed = [record["error"] for record in here.written().of_kind("failed")]
+    is_named = any(f"sabotage of {function.name} (" in error for error in failed)
+    assert is_named is (function.name not in UNWRITTEN | NOT_REACHED)
 
 
 @pytest.mark.parametrize("engine", ["V1", "V0"])
@@ -108,20 +97,13 @@ def test_a_full_disk_is_not_noticed(engine: str, without: Callable[[str], Ended]
 
 MAIN = f"training.main(*{ARGUMENTS})"
 NO_SPACE = f"""
-import errno, os, io, builtins, training
-opened, writes = builtins.open, []
-
-class Full(io.FileIO):
-    def write(self, data):
-        writes.append(len(data))
-        if len(writes) % 2 and len(writes) > 3:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return super().write(data)
-
-def open_full(file, mode="r", *args, **kwargs):
-    return Full(file, mode.replace("b", "")) if str(file).endswith(".jsonl") else opened(file, mode, *args, **kwargs)
-
-builtins.open = open_full
+import errno, training
+{DISK}
+writes = []
+def before(data):
+    writes.append(len(data))
+    if len(writes) % 2 and len(writes) > 3:
+        raise OSError(errno.ENOSPC, "No space left on device")
 {MAIN}
 """
 
@@ -175,20 +157,16 @@ EngineCore.reset_prefix_cache = lambda self: (remove(), reset(self))[1]
     assert not list(here.out.glob("*"))
 
 
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "cut": lambda folder: (folder / "rlaudit_recorder.py").write_text(SOURCE[: len(SOURCE) // 2]),
-    "no Python": lambda folder: (folder / "rlaudit_recorder.py").write_bytes(bytes(range(256))),
-    "empty": lambda folder: (folder / "rlaudit_recorder.py").write_text(""),
-    "raises": lambda folder: (folder / "rlaudit_recorder.py").write_text("raise RuntimeError('sabotage')"),
-    "no secrets": lambda folder: (folder / "rlaudit_secrets.py").unlink(),
-    "no trainer": lambda folder: (folder / "rlaudit_trainer.py").unlink(),
-    "no weights": lambda folder: (folder / "rlaudit_weights.py").unlink(),
-    "no V0": lambda folder: (folder / "rlaudit_v0.py").unlink(),
-    "no settings": lambda folder: (folder / "settings.json").unlink(),
-    "damaged settings": lambda folder: (folder / "settings.json").write_text('{"prompts": '),
-    "settings of other types": lambda folder: (folder / "settings.json").write_text(
-        '{"prompts": 0, "limit": "much", "trainer_functions": [1]}'
-    ),
+# By what happens: which file of the recorder's holds what; None for one that is missing.
+DAMAGES: dict[str, tuple[str, bytes | None]] = {
+    "cut": ("rlaudit_recorder.py", SOURCE[: len(SOURCE) // 2].encode()),
+    "no Python": ("rlaudit_recorder.py", bytes(range(256))),
+    "empty": ("rlaudit_recorder.py", b""),
+    "raises": ("rlaudit_recorder.py", b"raise RuntimeError('sabotage')"),
+    **{f"no {name}": (f"rlaudit_{name}.py", None) for name in ("secrets", "trainer", "weights", "v0")},
+    "no settings": ("settings.json", None),
+    "damaged settings": ("settings.json", b'{"prompts": '),
+    "settings of other types": ("settings.json", b'{"prompts": 0, "limit": "much", "trainer_functions": [1]}'),
 }
 
 
@@ -196,8 +174,11 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def test_a_recorder_that_is_damaged_or_incomplete_is_not_noticed(
     damage: str, without: Callable[[str], Ended], tmp_path: Path
 ) -> None:
-    here = place(tmp_path)
-    DAMAGES[damage](here.folder)
+    here, (name, text) = place(tmp_path), DAMAGES[damage]
+    if text is None:
+        (here.folder / name).unlink()
+    else:
+        (here.folder / name).write_bytes(text)
     ended = run(*ARGUMENTS, recorded=here)
     # vLLM itself says which plug-in it cannot load.
     code, stdout, stderr = ended.by_the_program

@@ -21,6 +21,21 @@ ENGINES = {
     "V0": {"FAKE_VLLM": "V0"},
 }
 SAID = "rlaudit recorder: "
+# For programs: a disk whose writes of lines can be late or refused, by a function of the data, `before`.
+DISK = """
+import builtins, io
+opened = builtins.open
+
+class Disk(io.FileIO):
+    def write(self, data):
+        before(data)
+        return super().write(data)
+
+def on_disk(file, mode="r", *args, **kwargs):
+    return Disk(file, mode.replace("b", "")) if str(file).endswith(".jsonl") else opened(file, mode, *args, **kwargs)
+
+builtins.open = on_disk
+"""
 
 
 @dataclass(frozen=True)

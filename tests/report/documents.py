@@ -18,6 +18,7 @@ from rlaudit.tokens import token_figures as figures_of_tokens
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "vllm" / "v0-to-v1" / "report.json"
+CASE = ROOT / "examples" / "case-studies" / "pipelinerl-137-v0-to-v1"
 HOSTILE = (
     '</title></style></svg><script>alert("ran")</script><img src="https://example.invalid/x.png" onerror="alert(1)">'
     '<a href="javascript:alert(2)">$\\frac{1}{0}$ &amp; \' " ` | \x1b[31m\u202e\ud800 日本語 ${7*7} {{7*7}}'
@@ -67,102 +68,28 @@ def token_figures(
 
 
 def comparison() -> dict[str, Any]:
-    """A comparison of two tables with version lags."""
-    measurements = ablation()["arms"][1]["measurements"]
-    layers = [{**layer, "verdict": "inconclusive"} for layer in ablation()["layers"]]
-    one = {
-        "name": "steps 1 to 8",
-        "path": "rollouts.parquet",
-        "format": "token-table",
-        "files": 1,
-        "trainer_path": None,
-        "tokens": 2000,
-        "sequences": 64,
-        "compared_tokens": 2000,
-        "unscored_sequences": 0,
-        "uncounted_tokens": 0,
-        "impossible_tokens": 0,
-        "misaligned": {},
-        "shortest_sequence": 4,
-        "sampling": meaning(0.7),
-        "trainer": meaning(1.0),
-        "measurements": measurements,
-        "alignment": {"misaligned": {}, "sequences": [], "messages": [], "not_tested": []},
-        "semantics": None,
-        "attribution": None,
-        "objective": None,
-        "evidence_tokens": 2000,
-        "layers": {layer["layer"]: layer["verdict"] for layer in layers},
-        "faults": {"count": 0, "sequences_left_out": 0, "shown": []},
-        "notes": [],
-    }
-    drawn = [token_figures(name, None) for name in ("steps 1 to 8", "steps 9 to 16")]
-    drawn[0]["lags"] = [{"lag": lag, "tokens": 100 - 30 * lag, "mean": 0.01 * (lag + 1)} for lag in range(3)]
-    return {
-        **empty("compare", 3),
-        "layers": layers,
-        "comparisons": [one, {**copy.deepcopy(one), "name": "steps 9 to 16"}],
-        "token_figures": drawn,
-    }
+    """The example of a log of which two parts are compared, with version lags, and neither is decided."""
+    document: dict[str, Any] = json.loads((CASE / "compare.json").read_text(encoding="utf-8"))
+    names, (compared,), (figures,) = (
+        ("steps 1 to 8", "steps 9 to 16"),
+        document["comparisons"],
+        document["token_figures"],
+    )
+    document["comparisons"] = [{**copy.deepcopy(compared), "name": name} for name in names]
+    document["token_figures"] = [{**copy.deepcopy(figures), "name": name} for name in names]
+    lags = [{"lag": lag, "tokens": 100 - 30 * lag, "mean": 0.01 * (lag + 1)} for lag in range(3)]
+    document["token_figures"][0]["lags"] = lags
+    layers = [{**layer, "verdict": "inconclusive"} for layer in document["layers"]]
+    return {**document, "layers": layers, "exit_code": 3}
 
 
 def curves() -> dict[str, Any]:
-    """Two metrics, one of which separates."""
-    points = [
-        {"step": step, "reference": 1.0, "candidate": 1.0 + (step > 30), "low": 0.5, "high": 1.5}
-        for step in range(0, 60, 2)
-    ]
-    metric = {
-        "name": "actor/ppo_kl",
-        "candidate_name": "actor/ppo_kl",
-        "canonical": None,
-        "group": None,
-        "framework": None,
-        "definition": None,
-        "clipping": None,
-        "trainer_logprobs": None,
-        "outcome": "separated",
-        "because": "the statistic passes 6 at step 34",
-        "detected_step": 34,
-        "onset_step": 32,
-        "reference_level": 1.0,
-        "candidate_level": 2.0,
-        "steps": {"first": 0, "last": 58, "count": 30},
-        "averaged_steps": 1,
-        "statistic": 6.0,
-        "threshold": 5.0,
-        "noise_ratio": 0.1,
-        "resolution": 0.2,
-        "logarithm": False,
-        "notes": [],
-        "points": points,
-    }
-    run = {
-        "name": "ref.csv",
-        "sink": "CSV",
-        "files": ["ref.csv"],
-        "step": "step",
-        "first_step": 0,
-        "last_step": 58,
-        "metrics": 2,
-        "problems": [],
-    }
-    return {
-        **empty("curves", 1),
-        "curves": {
-            "reference": [run],
-            "candidate": {**run, "name": "new.csv"},
-            "candidates": [{**run, "name": "new.csv"}],
-            "alpha": 0.05,
-            "band": "step noise of the reference, detrended",
-            "assumptions": ["the same checkpoint"],
-            "metrics": [
-                metric,
-                {**metric, "name": "reward", "outcome": "not separated", "detected_step": None, "onset_step": None},
-            ],
-            "order": {"precedence": "logprobs only", "because": "one separated", "suggests": "the backend", "next": ""},
-        },
-    }
+    """The example of two logs: a metric that separates, and one that does not."""
+    document: dict[str, Any] = json.loads((CASE / "curves.json").read_text(encoding="utf-8"))
+    apart = document["curves"]["metrics"][1]
+    together = {"name": "reward", "outcome": "not separated", "detected_step": None, "onset_step": None}
+    document["curves"]["metrics"] = [apart, {**copy.deepcopy(apart), **together}]
+    return document
 
 
 def diagnosis() -> dict[str, Any]:
@@ -186,19 +113,6 @@ def empty(command: str, exit_code: int) -> dict[str, Any]:
         "effects": [],
         "layers": [],
         "not_seen": ["what nobody logged"],
-    }
-
-
-def meaning(temperature: float) -> dict[str, float]:
-    """Plain sampling at a temperature."""
-    return {
-        "temperature": temperature,
-        "top_p": 1.0,
-        "top_k": 0,
-        "min_p": 0.0,
-        "repetition_penalty": 1.0,
-        "presence_penalty": 0.0,
-        "frequency_penalty": 0.0,
     }
 
 

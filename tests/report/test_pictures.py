@@ -30,7 +30,7 @@ def test_a_sparkline_goes_from_the_lowest_block_to_the_highest() -> None:
 def test_the_lines_of_a_picture_have_one_scale() -> None:
     document = documents.curves()
     for point in document["curves"]["metrics"][0]["points"]:
-        point["reference"] += 0.001 * point["step"]
+        point |= {"reference": 0.001, "candidate": 1.0 + point["step"]}
     reference, candidate = sparklines(documents.records(document), None).splitlines()[2:4]
     assert "reference" in reference and set(reference) & set(BLOCKS) == {BLOCKS[0]}
     assert "candidate" in candidate and BLOCKS[-1] in candidate
@@ -57,7 +57,7 @@ def test_the_text_report_ends_with_lines_of_blocks_that_fit(width: int | None) -
     assert text.render(curves, width).endswith(drawn)
     assert sum(bool(set(line) & set(BLOCKS)) for line in drawn.splitlines()) == 4
     assert width is None or max(len(line) for line in drawn.splitlines()) <= width
-    assert "actor/ppo_kl, candidate" in drawn
+    assert "rl/kl_new_old, candidate" in drawn
 
 
 def test_markdown_has_the_numbers_of_every_picture() -> None:

@@ -6,7 +6,6 @@ sarif-schema-2.1.0.json is OASIS's, as published with errata 01; tools may hold 
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import documents
@@ -14,6 +13,8 @@ import pytest
 from jsonschema import Draft4Validator
 from toy_dialect import PLAIN, Desk
 
+from rlaudit.cli.app import run
+from rlaudit.inspection.documentation import rule_documentation
 from rlaudit.report.rendering.formats import sarif
 
 SCHEMA = json.loads(Path(__file__).with_name("sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
@@ -74,19 +75,25 @@ def test_an_unfinished_audit_is_no_success(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("path", "uri"), [("/a b/c", "file:///a%20b/c"), ("a:b", "a%3Ab"), ("a#b?c", "a%23b%3Fc")])
-def test_paths_are_escaped(path: str, uri: str) -> None:
-    assert sarif._artifact(path)["uri"] == uri
+def test_paths_are_escaped(path: str, uri: str, desk: Desk) -> None:
+    desk.file("x.yaml")
+    desk.inspect("x.yaml", "--output", "json")
+    document = json.loads(desk.out)
+    for finding in document["findings"]:
+        finding["location"]["path"] = path
+    results = json.loads(sarif.render(documents.records(document), None))["runs"][0]["results"]
+    places = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in results]
+    assert set(places) == {uri}
 
 
-def test_real_rules_carry_their_documentation(ablation: dict[str, Any]) -> None:
-    from rlaudit.inspection.documentation import rule_documentation
-
+def test_real_rules_carry_their_documentation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "serve.sh").write_text("vllm serve m --logprobs-mode raw_logprobs\n")
+    run(["inspect", str(tmp_path), "--from", "0.8.5", "--to", "0.18.1", "--output", "sarif"])
+    rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
+    (rule,) = [one for one in rules if one["id"] == "raw-logprobs"]
     text = rule_documentation("raw-logprobs")
     assert text is not None
-    found = [SimpleNamespace(rule="raw-logprobs", layer="semantic")]
-    rule = sarif._rule("raw-logprobs", found)
-    assert rule["shortDescription"]["text"] == text.splitlines()[0]
-    assert rule["help"]["text"] == text
+    assert (rule["shortDescription"]["text"], rule["help"]["text"]) == (text.splitlines()[0], text)
 
 
 def test_an_ablation_is_valid_sarif_too(ablation: dict[str, Any]) -> None:

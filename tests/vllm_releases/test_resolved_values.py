@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.version import Version
 from vllm_settings import config_of, resolved
 
@@ -14,173 +15,19 @@ from rlaudit.vllm.machine import MACHINES, machine_named
 from rlaudit.vllm.resolve import resolution_rules, resolve
 
 V0 = {"environment": {"VLLM_USE_V1": "0"}}
+TABLE = yaml.safe_load(Path(__file__).with_name("resolved_values.yaml").read_text(encoding="utf-8"))
+ROWS = [
+    pytest.param(name, rows[0].get("every", {}) | row, id=f"{name} {number}")
+    for name, rows in TABLE.items()
+    for number, row in enumerate((one for one in rows if "every" not in one), 1)
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "version", "machine", "said", "value"),
-    [
-        ("enable_prefix_caching", "0.8.5", "h100", V0, False),
-        ("enable_prefix_caching", "0.8.5", "h100", {}, True),
-        ("enable_prefix_caching", "0.18.1", "h100", {}, True),
-        ("enable_prefix_caching", "0.18.1", "h100", {"enable_prefix_caching": False}, False),
-        ("enable_chunked_prefill", "0.8.5", "h100", {**V0, "max_model_len": 8192}, False),
-        ("enable_chunked_prefill", "0.10.2", "h100", {"enable_chunked_prefill": False}, True),
-        ("enable_chunked_prefill", "0.11.1", "h100", {"enable_chunked_prefill": False}, False),
-        ("async_scheduling", "0.13.0", "h100", {}, False),
-        ("async_scheduling", "0.14.0", "h100", {}, True),
-        ("async_scheduling", "0.18.1", "h100", {"async_scheduling": False}, False),
-        ("async_scheduling", "0.18.1", "cpu", {"async_scheduling": True}, False),
-        ("async_scheduling", "0.14.1", "h100", {"pipeline_parallel_size": 2}, False),
-        ("async_scheduling", "0.18.1", "h100", {"distributed_executor_backend": "ray"}, False),
-        ("async_scheduling", "0.21.0", "h100", {"distributed_executor_backend": "ray"}, True),
-        ("async_scheduling", "0.18.1", "h100", {"speculative_config": {"method": "ngram"}}, False),
-        ("max_num_seqs", "0.8.5", "h100", V0, 256),
-        ("max_num_seqs", "0.8.5", "a100", {}, 1024),
-        ("max_num_seqs", "0.9.1", "a100", {}, 256),
-        ("max_num_seqs", "0.18.1", "l40s", {}, 256),
-        ("max_num_seqs", "0.18.1", "h100", {"max_num_batched_tokens": 512}, 512),
-        ("max_num_seqs", "0.18.1", "cpu", {"tensor_parallel_size": 2}, 256),
-        ("max_num_batched_tokens", "0.8.5", "h100", {**V0, "max_model_len": 1024}, 2048),
-        ("max_num_batched_tokens", "0.8.5", "h100", {**V0, "max_model_len": 9000}, 9000),
-        ("max_num_batched_tokens", "0.18.1", "h100", {}, 8192),
-        ("max_num_batched_tokens", "0.18.1", "h100", {"offline": True}, 16384),
-        ("max_num_batched_tokens", "0.18.1", "a100", {"offline": True}, 8192),
-        ("max_num_batched_tokens", "0.27.1", "b200", {}, 8192),
-        ("max_num_batched_tokens", "0.28.0", "b200", {}, 16384),
-        ("max_num_batched_tokens", "0.18.1", "h100", {"performance_mode": "throughput"}, 16384),
-        ("seed", "0.8.5", "h100", {}, None),
-        ("seed", "0.9.0", "h100", {}, 0),
-        ("seed", "0.10.2", "h100", V0, None),
-        ("seed", "0.18.1", "h100", {}, 0),
-        ("enforce_eager", "0.8.5", "h100", {}, False),
-        ("enforce_eager", "0.8.5", "cpu", {"enforce_eager": False}, True),
-        ("cudagraph_mode", "0.8.5", "h100", V0, "V0 decode"),
-        ("cudagraph_mode", "0.10.2", "h100", {}, "PIECEWISE"),
-        ("cudagraph_mode", "0.11.0", "h100", {}, "FULL_AND_PIECEWISE"),
-        ("cudagraph_mode", "0.18.1", "h100", {"enforce_eager": True}, "NONE"),
-        ("cudagraph_mode", "0.18.1", "h100", {"optimization_level": 1}, "PIECEWISE"),
-        ("cudagraph_mode", "0.18.1", "h100", {"compilation_config": {"cudagraph_mode": "full"}}, "FULL"),
-        ("cudagraph_mode", "0.18.1", "h100", {"compilation_config": '{"mode": 0}'}, "NONE"),
-        ("cudagraph_mode", "0.10.2", "h100", {"compilation_config": 0}, "NONE"),
-        ("cudagraph_mode", "0.18.1", "cpu", {}, "NONE"),
-        ("disable_cascade_attn", "0.8.5", "h100", V0, True),
-        ("disable_cascade_attn", "0.17.1", "h100", {}, False),
-        ("disable_cascade_attn", "0.18.0", "h100", {}, True),
-        ("disable_cascade_attn", "0.18.0", "h100", {"disable_cascade_attn": False}, False),
-        ("disable_cascade_attn", "0.32.0", "h100", {"disable_cascade_attn": False}, True),
-        ("logprobs_semantics", "0.8.5", "h100", V0, "processed"),
-        ("logprobs_semantics", "0.8.5", "h100", {}, "raw"),
-        ("logprobs_semantics", "0.10.1.1", "h100", {"logprobs_mode": "processed_logprobs"}, "before temperature"),
-        ("logprobs_semantics", "0.10.2", "h100", {"logprobs_mode": "processed_logprobs"}, "processed"),
-        ("logprobs_semantics", "0.10.2", "h100", {**V0, "logprobs_mode": "raw_logprobs"}, "processed"),
-        ("logprobs_semantics", "0.18.1", "h100", {"logprobs_mode": "raw_logits"}, "raw logits"),
-        ("model_runner", "0.8.5", "h100", V0, "V0"),
-        ("model_runner", "0.21.0", "h100", {}, "V1"),
-        ("model_runner", "0.18.1", "h100", {"environment": {"VLLM_USE_V2_MODEL_RUNNER": "1"}}, "V2"),
-        ("model_runner", "0.29.0", "h100", {}, "V2"),
-        ("model_runner", "0.29.0", "h100", {"environment": {"VLLM_USE_V2_MODEL_RUNNER": "0"}}, "V1"),
-        ("model_runner", "0.25.0", "h100", {"logprobs_mode": "raw_logits"}, "V1"),
-        ("model_runner", "0.33.0", "cpu", {}, "V1"),
-        ("flashinfer_sampler", "0.11.2", "h100", {}, False),
-        ("flashinfer_sampler", "0.21.0", "h100", {}, True),
-        ("flashinfer_sampler", "0.21.0", "h100", {"logprobs_mode": "processed_logprobs"}, False),
-        ("flashinfer_sampler", "0.21.0", "h100", {"environment": {"VLLM_USE_FLASHINFER_SAMPLER": "0"}}, False),
-        ("attention_backend", "0.8.5", "h100", {}, "FLASH_ATTN"),
-        ("attention_backend", "0.8.5", "h100", {"dtype": "float32"}, "XFORMERS"),
-        (
-            "attention_backend",
-            "0.12.0",
-            "h100",
-            {"environment": {"VLLM_ATTENTION_BACKEND": "FLASHINFER"}},
-            "FLASHINFER",
-        ),
-        (
-            "attention_backend",
-            "0.15.0",
-            "h100",
-            {"environment": {"VLLM_ATTENTION_BACKEND": "FLASHINFER"}},
-            "FLASH_ATTN",
-        ),
-        ("attention_backend", "0.18.1", "h100", {"attention_config": {"backend": "TRITON_ATTN"}}, "TRITON_ATTN"),
-        ("attention_backend", "0.18.1", "b200", {}, "FLASHINFER"),
-        ("fuse_allreduce_rms", "0.16.0", "h100", {"tensor_parallel_size": 4}, False),
-        ("fuse_allreduce_rms", "0.17.0", "h100", {"tensor_parallel_size": 4}, True),
-        ("fuse_allreduce_rms", "0.17.0", "h100", {}, False),
-        (
-            "fuse_allreduce_rms",
-            "0.18.1",
-            "h100",
-            {"tensor_parallel_size": 4, "compilation_config": {"backend": "eager"}},
-            False,
-        ),
-        ("fuse_allreduce_rms", "0.17.0", "a100", {"tensor_parallel_size": 4}, False),
-        ("fuse_allreduce_rms", "0.18.1", "h100", {"tensor_parallel_size": 2, "data_parallel_size": 2}, False),
-        ("fuse_allreduce_rms", "0.21.0", "h100", {"tensor_parallel_size": 2, "data_parallel_size": 2}, True),
-        ("optimization_level", "0.12.0", "h100", {"enforce_eager": True}, 0),
-        ("optimization_level", "0.17.0", "h100", {"enforce_eager": True}, 2),
-        ("distributed_executor_backend", "0.18.1", "h100", {}, "uni"),
-        ("distributed_executor_backend", "0.18.1", "h100", {"tensor_parallel_size": 2}, "mp"),
-        ("distributed_executor_backend", "0.18.1", "h100", {"data_parallel_size": 2}, "mp"),
-        ("block_size", "0.18.1", "h100", {}, 16),
-        ("block_size", "0.18.1", "h100", {"dtype": "float32"}, 16),
-        ("attention_backend", "0.8.5", "h100", {"dtype": "float32"}, "XFORMERS"),
-        ("attention_backend", "0.10.2", "h100", {"dtype": "float32"}, "FLEX_ATTENTION"),
-        ("attention_backend", "0.18.1", "h100", {"dtype": "float32"}, "TRITON_ATTN"),
-        ("attention_backend", "0.11.0", "b300", {}, "FLASH_ATTN"),
-        ("attention_backend", "0.18.1", "b300", {}, "FLASHINFER"),
-        ("attention_backend", "0.18.1", "h100", {"kv_cache_dtype": "fp8"}, "FLASH_ATTN"),
-        ("attention_backend", "0.18.1", "a100", {"kv_cache_dtype": "fp8"}, "FLASHINFER"),
-        ("compilation_mode", "0.8.5", "h100", {"dtype": "float32"}, "NONE"),
-        ("compilation_mode", "0.8.5", "h100", {"compilation_config": 0}, "VLLM_COMPILE"),
-        ("compilation_mode", "0.10.1", "h100", {"compilation_config": 0}, "NONE"),
-        ("compilation_mode", "0.18.1", "h100", {}, "VLLM_COMPILE"),
-        ("compilation_mode", "0.18.1", "h100", {"enforce_eager": True}, "NONE"),
-        ("compilation_mode", "0.18.1", "h100", {"optimization_level": 0}, "NONE"),
-        (
-            "compilation_mode",
-            "0.18.1",
-            "h100",
-            {"compilation_config": {"mode": "dynamo_trace_once"}},
-            "DYNAMO_TRACE_ONCE",
-        ),
-        ("compilation_mode", "0.18.1", "cpu", {}, "DYNAMO_TRACE_ONCE"),
-        ("cudagraph_mode", "0.8.5", "h100", {"compilation_config": {"use_cudagraph": False}}, "PIECEWISE"),
-        ("cudagraph_mode", "0.18.1", "h100", {"compilation_config": {"cudagraph_mode": "FULL"}}, "FULL"),
-        ("cudagraph_mode", "0.18.1", "a100", {"compilation_config": {"cudagraph_mode": "FULL"}}, "FULL_AND_PIECEWISE"),
-        ("cudagraph_mode", "0.18.1", "h100", {"compilation_config": {"mode": 0}}, "NONE"),
-        ("cudagraph_mode", "0.32.0", "h100", {"compilation_config": {"mode": 0}}, "FULL_DECODE_ONLY"),
-        ("cudagraph_mode", "0.18.1", "h100", {"attention_backend": "FLEX_ATTENTION"}, "PIECEWISE"),
-        ("cudagraph_mode", "0.20.0", "h100", {"attention_backend": "FLEX_ATTENTION"}, "FULL_AND_PIECEWISE"),
-        ("block_size", "0.18.1", "cpu", {}, 128),
-        ("kv_cache_dtype", "0.13.0", "h100", {}, "auto"),
-        ("gpu_memory_utilization", "0.19.1", "h100", {}, 0.9),
-        ("gpu_memory_utilization", "0.20.0", "h100", {}, 0.92),
-    ],
-)
-def test_a_value_left_open_is_what_the_release_makes_of_it(
-    name: str, version: str, machine: str, said: dict[str, Any], value: Any
-) -> None:
-    assert resolved(version, machine, **said).value(name) == value
-
-
-@pytest.mark.parametrize(
-    ("version", "backend", "caches"), [("0.18.1", "FLASHINFER", False), ("0.32.0", "FLASH_ATTN", True)]
-)
-def test_batch_invariance_and_flashinfer_do_not_go_together(version: str, backend: str, caches: bool) -> None:
-    resolution = resolved(version, "b200", environment={"VLLM_BATCH_INVARIANT": "1"})
-    assert (resolution.value("attention_backend"), resolution.value("enable_prefix_caching")) == (backend, caches)
-
-
-def test_blackwell_takes_flashinfer_for_certain_only_where_it_comes_with_the_release() -> None:
-    assert isinstance(resolved("0.10.2", "b200").value("attention_backend"), Unknown)
-    assert resolved("0.11.1", "b200").value("attention_backend") == "FLASHINFER"
-
-
-def test_batch_invariance_may_take_compilation_away_where_products_are_tuned() -> None:
-    invariant = {"VLLM_BATCH_INVARIANT": "1"}
-    assert isinstance(resolved("0.31.0", environment=invariant).value("compilation_mode"), Unknown)
-    assert resolved("0.30.0", environment=invariant).value("compilation_mode") == "VLLM_COMPILE"
-    assert resolved("0.31.0", environment=invariant).value("cudagraph_mode") == "FULL_AND_PIECEWISE"
+@pytest.mark.parametrize(("name", "row"), ROWS)
+def test_a_release_makes_of_a_config_what_the_table_says(name: str, row: dict[str, Any]) -> None:
+    said = {key: row[key] for key in ("environment", "offline", "model") if key in row}
+    value = resolved(row["vllm"], row.get("machine", "h100"), **said, **row.get("engine", {})).value(name)
+    assert ("open" if isinstance(value, Unknown) else value) == row["is"]
 
 
 def test_scheduling_is_unknown_where_the_executor_may_be_ray_and_ray_did_not_support_it() -> None:
@@ -258,13 +105,6 @@ def test_values_of_any_shape_are_resolved_without_an_error(version: Version, sai
         assert all(resolution.setting(name).name == name for name in resolution_rules())
 
 
-def test_json_text_counts_as_the_object_it_is() -> None:
-    text = resolved("0.18.1", override_generation_config='{"temperature": 0.5}', generation_config="vllm")
-    assert text.value("request_defaults") == {"temperature": 0.5}
-    assert resolved("0.9.0", speculative_config='{"method": "ngram"}').is_v1 is True
-    assert resolved("0.9.0", speculative_config='{"method": "mlp_speculator"}').is_v1 is False
-
-
 def test_a_rule_is_named_after_its_file() -> None:
     folder = Path(__file__).parents[2] / "rlaudit" / "vllm" / "resolution"
     assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(resolution_rules())
@@ -292,12 +132,6 @@ def checkpoint(tmp_path: Path) -> Path:
 )
 def test_a_checkpoint_on_disk_settles_what_depends_on_it(name: str, version: str, value: Any, checkpoint: Path) -> None:
     assert resolved(version, model=str(checkpoint), **V0).value(name) == value
-
-
-def test_a_hub_name_leaves_unknown_what_depends_on_the_checkpoint() -> None:
-    resolution = resolved("0.22.0", model="somebody/a-tuned-model")
-    for name in ("dtype", "max_model_len", "model_runner", "request_defaults"):
-        assert isinstance(resolution.value(name), Unknown), name
 
 
 def test_a_checkpoint_with_only_the_newer_dtype_key_is_a_trap_for_old_releases(checkpoint: Path) -> None:

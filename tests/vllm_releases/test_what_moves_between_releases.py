@@ -15,14 +15,6 @@ def by_name(changes: tuple[Moved, ...], part: VllmPart, change: Change = Change.
     return {one.name: one for one in changes if one.part is part and one.change is change}
 
 
-def test_the_published_migration_is_told_from_the_defaults_alone() -> None:
-    values = {change.name: (change.before, change.after) for change in moved_values(V0, V1, MACHINES["h100"], v0=True)}
-    assert values["logprobs_semantics"] == ("processed", "raw")
-    assert values["enable_prefix_caching"] == (False, True)
-    assert values["async_scheduling"] == (None, True)
-    assert values["engine"] == ("V0", "V1")
-
-
 def test_semantic_moves_come_first() -> None:
     layers = [change.layer for change in moved_values(V0, V1, MACHINES["h100"], v0=True)]
     assert layers == sorted(layers, key=list(Layer).index)
@@ -32,19 +24,6 @@ def test_a_decision_of_vllm_is_not_told_twice() -> None:
     changes = moved(V0, V1, MACHINES["h100"])
     assert "seed" in by_name(changes, VllmPart.RESOLVED)
     assert "seed" not in by_name(changes, VllmPart.ARGUMENT)
-
-
-def test_declared_defaults_variables_methods_and_names_are_told() -> None:
-    changes = moved(V0, V1, MACHINES["h100"])
-    assert by_name(changes, VllmPart.ARGUMENT)["prefix_caching_hash_algo"].after == "sha256"
-    assert by_name(changes, VllmPart.VARIABLE)["VLLM_USE_DEEP_GEMM"].after is True
-    assert by_name(changes, VllmPart.METHOD)["reset_prefix_cache"].before == "(device=None)"
-    assert by_name(changes, VllmPart.ARGUMENT, Change.REMOVED)["swap_space"].before == 4
-    assert "VLLM_USE_V1" in by_name(changes, VllmPart.VARIABLE, Change.REMOVED)
-    assert len(by_name(changes, VllmPart.ARGUMENT, Change.ADDED)) == 103
-    imports = by_name(changes, VllmPart.IMPORT, Change.REMOVED)
-    assert imports["GuidedDecodingParams"].why == "StructuredOutputsParams takes its place."
-    assert "vllm.worker" in imports and "vllm.beam_search" not in imports
 
 
 def test_an_empty_default_that_became_an_object_with_defaults_has_not_moved() -> None:

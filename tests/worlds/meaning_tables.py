@@ -1,15 +1,17 @@
 """What fixed logits give under any sampling parameters, each table computed once for all worlds on the same ground.
 
-vLLM's order: penalties, temperature, min_p, top-k, top-p.
+vLLM's order: a bias, penalties, temperature, min_p, top-k, top-p.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
 from worlds.generator import Logits
 
 
@@ -33,11 +35,16 @@ class TrainerTable:
 
 
 def penalised(logits_TV: Logits, seen_TV: NDArray[np.bool_], semantics: Semantics) -> Logits:
-    """Logits after the repetition penalty."""
-    penalty = np.float32(semantics.repetition_penalty)
-    if penalty == 1:
-        return logits_TV
-    return np.where(seen_TV, np.where(logits_TV > 0, logits_TV / penalty, logits_TV * penalty), logits_TV)
+    """Logits after the bias and the penalties. What was seen was generated once."""
+    if semantics.logit_bias:
+        logits_TV = logits_TV.copy()
+        for token, added in semantics.logit_bias:
+            logits_TV[:, token] += added
+    penalty, subtracted = semantics.repetition_penalty, semantics.presence_penalty + semantics.frequency_penalty
+    if penalty != 1:
+        penalty = np.float32(penalty)
+        logits_TV = np.where(seen_TV, np.where(logits_TV > 0, logits_TV / penalty, logits_TV * penalty), logits_TV)
+    return logits_TV - np.float32(subtracted) * seen_TV if subtracted else logits_TV
 
 
 def meaning_of(sorted_TV: Logits, semantics: Semantics) -> Meaning:
@@ -66,11 +73,11 @@ def logprobs_of(logits_TV: Logits, seen_TV: NDArray[np.bool_], semantics: Semant
     if semantics.filtered:
         meaning = meaning_of(-np.sort(-processed, axis=1), semantics)
         scaled = processed / np.float32(semantics.temperature)
-        inside = scaled >= meaning.cut_T[:, None].astype(np.float32)
-        return np.where(inside, scaled - meaning.normaliser_T[:, None].astype(np.float32), np.float32(-np.inf))
+        inside = scaled >= meaning.cut_T[:, None].astype(scaled.dtype)
+        return np.where(inside, scaled - meaning.normaliser_T[:, None].astype(scaled.dtype), scaled.dtype.type(-np.inf))
     scaled = processed / np.float32(semantics.temperature)
     scaled = scaled - scaled.max(axis=1, keepdims=True)
-    logprobs: Logits = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True, dtype=np.float64)).astype(np.float32)
+    logprobs: Logits = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True, dtype=np.float64)).astype(scaled.dtype)
     return logprobs
 
 
@@ -79,50 +86,90 @@ class MeaningTables:
 
     def __init__(self, logits_TV: Logits, seen_TV: NDArray[np.bool_]) -> None:
         self._logits_TV, self._seen_TV = logits_TV, seen_TV
-        self._sorted: dict[float, Logits] = {}
+        self._changed: dict[Semantics, Logits] = {}
+        self._sorted: dict[Semantics, Logits] = {}
         self._meanings: dict[Semantics, Meaning] = {}
+        self._distributions: dict[Semantics, Logits] = {}
         self._trainers: dict[Semantics, TrainerTable] = {}
 
     def logprobs(self, semantics: Semantics, token_T: Integers) -> Floats:
         """(T,) logprobs of these tokens."""
-        rows = np.arange(len(token_T))
-        seen_T = self._seen_TV[rows, token_T]
-        logit_T = penalised(self._logits_TV[rows, token_T], seen_T, semantics)
-        scaled_T = logit_T / np.float32(semantics.temperature)
+        scaled_T = self._changed_by(semantics)[np.arange(len(token_T)), token_T] / np.float32(semantics.temperature)
         meaning = self._meaning(semantics)
-        inside_T = scaled_T >= meaning.cut_T.astype(np.float32)
+        inside_T = scaled_T >= meaning.cut_T.astype(scaled_T.dtype)
         return np.where(inside_T, scaled_T.astype(np.float64) - meaning.normaliser_T, -np.inf)
+
+    def distribution(self, semantics: Semantics) -> Logits:
+        """(T, V) logprobs of every token."""
+        if semantics not in self._distributions:
+            self._distributions[semantics] = logprobs_of(self._logits_TV, self._seen_TV, semantics)
+        return self._distributions[semantics]
+
+    def scored(
+        self,
+        trainer: Semantics,
+        token_T: Integers,
+        reported_T: Floats,
+        candidates: Sequence[Semantics],
+        sequence_T: Integers,
+        prompt_S: Integers,
+    ) -> ScoredTokens:
+        """What a trainer scores of these tokens."""
+        table = self.trainer_table(trainer)
+        rank_T, mass_above_T = self.rank_and_mass_above(trainer, token_T)
+        under = [self.logprobs(one, token_T) for one in candidates]
+        return ScoredTokens(
+            rollout_logprobs_T=reported_T,
+            trainer_logprobs_T=self.logprobs(trainer, token_T),
+            entropy_T=table.entropy_T,
+            rank_T=rank_T,
+            mass_above_T=mass_above_T,
+            max_probability_T=table.largest_T,
+            candidate_logprobs_TC=np.stack(under, axis=1) if under else np.empty((len(token_T), 0)),
+            nucleus_mass_TG=table.nucleus_TG,
+            top_k_mass_TG=table.top_k_TG,
+            min_p_mass_TG=table.min_p_TG,
+            sequence_T=sequence_T,
+            prompt_S=prompt_S,
+            candidates=tuple(candidates),
+        )
 
     def _meaning(self, semantics: Semantics) -> Meaning:
         if semantics not in self._meanings:
             self._meanings[semantics] = meaning_of(self._sorted_by(semantics), semantics)
         return self._meanings[semantics]
 
+    def _changed_by(self, semantics: Semantics) -> Logits:
+        alone = replace(semantics.unfiltered, temperature=1.0)
+        if alone not in self._changed:
+            self._changed[alone] = penalised(self._logits_TV, self._seen_TV, alone)
+        return self._changed[alone]
+
     def _sorted_by(self, semantics: Semantics) -> Logits:
-        penalty = semantics.repetition_penalty
-        if penalty not in self._sorted:
-            self._sorted[penalty] = -np.sort(-penalised(self._logits_TV, self._seen_TV, semantics), axis=1)
-        return self._sorted[penalty]
+        alone = replace(semantics.unfiltered, temperature=1.0)
+        if alone not in self._sorted:
+            self._sorted[alone] = -np.sort(-self._changed_by(alone), axis=1)
+        return self._sorted[alone]
 
     def rank_and_mass_above(self, trainer: Semantics, token_T: Integers) -> tuple[Integers, Floats]:
         """(T,) rank (1 = most probable) and mass strictly above each token, of the trainer's distribution."""
-        rows = np.arange(len(token_T))
-        above_TV = self._logits_TV > self._logits_TV[rows, token_T][:, None]
-        rank_T = above_TV.sum(axis=1) + 1
-        normaliser_T = self._meaning(trainer).normaliser_T
-        scaled = self._logits_TV / np.float32(trainer.temperature) - normaliser_T[:, None].astype(np.float32)
-        return rank_T, np.where(above_TV, np.exp(scaled), 0.0).sum(axis=1).astype(np.float64)
+        logits_TV, meaning = self._changed_by(trainer), self._meaning(trainer)
+        above_TV = logits_TV > logits_TV[np.arange(len(token_T)), token_T][:, None]
+        scaled = logits_TV / np.float32(trainer.temperature)
+        kept_TV = above_TV & (scaled >= meaning.cut_T[:, None].astype(scaled.dtype))
+        mass_TV = np.where(kept_TV, np.exp(scaled - meaning.normaliser_T[:, None].astype(scaled.dtype)), 0.0)
+        return above_TV.sum(axis=1) + 1, mass_TV.sum(axis=1).astype(np.float64)
 
     def trainer_table(self, trainer: Semantics) -> TrainerTable:
-        """Of a plain trainer."""
+        """Of a trainer's own distribution."""
         if trainer not in self._trainers:
             self._trainers[trainer] = self._new_table(trainer)
         return self._trainers[trainer]
 
     def _new_table(self, trainer: Semantics) -> TrainerTable:
-        scaled = self._sorted_by(Semantics()) / np.float32(trainer.temperature)
-        logprobs = scaled.astype(np.float64) - self._meaning(trainer).normaliser_T[:, None]
-        mass = np.exp(logprobs)
+        scaled, meaning = self._sorted_by(trainer) / np.float32(trainer.temperature), self._meaning(trainer)
+        logprobs = scaled.astype(np.float64) - meaning.normaliser_T[:, None]
+        mass = np.where(scaled >= meaning.cut_T[:, None].astype(scaled.dtype), np.exp(logprobs), 0.0)
         through = np.cumsum(mass, axis=1)
         before = through - mass
         rows = np.arange(len(mass))

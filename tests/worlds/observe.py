@@ -36,13 +36,15 @@ def observe(ground: Ground, plant: Plant, floor_k2: float, rng: np.random.Genera
     """Roll out and score."""
     engine_TV = _engine_logits(ground, plant, rng)
     drawn_TV = logprobs_of(engine_TV, ground.seen_TV, plant.sampled)
-    token_T = _draw(drawn_TV, rng)
+    token_T = draw(drawn_TV, rng)
     reported_TV = drawn_TV
     if plant.reported is not None and plant.reported != plant.sampled:
         reported_TV = logprobs_of(engine_TV, ground.seen_TV, plant.reported)
     rows = np.arange(ground.tokens)
     requested = plant.requested or plant.sampled
-    scored = _scored(ground, plant, token_T, reported_TV[rows, token_T].astype(np.float64), requested)
+    reported_T = reported_TV[rows, token_T].astype(np.float64)
+    candidates = candidate_semantics(requested, plant.trainer.temperature, plant.trainer)
+    scored = ground.meanings.scored(plant.trainer, token_T, reported_T, candidates, ground.sequence_T, ground.prompt_S)
     rollout_tops = _tops(reported_TV)
     trainer_tops = _tops(logprobs_of(ground.logits_TV, ground.seen_TV, plant.trainer))
     base_TV = logprobs_of(ground.base_TV, ground.seen_TV, plant.trainer)
@@ -84,7 +86,7 @@ def measured_floor(ground: Ground, rng: np.random.Generator) -> float:
     """k2 of a comparison with which nothing is wrong, from tokens of its own."""
     plant = healthy(ground)
     drawn_TV = logprobs_of(_engine_logits(ground, plant, rng), ground.seen_TV, plant.sampled)
-    token_T = _draw(drawn_TV, rng)
+    token_T = draw(drawn_TV, rng)
     apart_T = ground.meanings.logprobs(plant.trainer, token_T) - drawn_TV[np.arange(ground.tokens), token_T]
     return 0.5 * float(np.square(apart_T).mean())
 
@@ -112,7 +114,8 @@ def _to_bfloat16(values: Logits) -> Logits:
     return kept
 
 
-def _draw(logprobs_TV: Logits, rng: np.random.Generator) -> Integers:
+def draw(logprobs_TV: Logits, rng: np.random.Generator) -> Integers:
+    """One token per row."""
     through_TV = np.cumsum(np.exp(logprobs_TV), axis=1, dtype=np.float64)
     at_T = rng.random(len(through_TV)) * through_TV[:, -1]
     token_T: Integers = (at_T[:, None] > through_TV).sum(axis=1).astype(np.int64)
@@ -124,25 +127,3 @@ def _tops(logprobs_TV: Logits) -> tuple[NDArray[np.int32], Logits]:
     values = np.take_along_axis(logprobs_TV, best, axis=1)
     order = np.argsort(-values, axis=1)
     return np.take_along_axis(best, order, axis=1).astype(np.int32), np.take_along_axis(values, order, axis=1)
-
-
-def _scored(ground: Ground, plant: Plant, token_T: Integers, reported_T: Floats, requested: Semantics) -> ScoredTokens:
-    candidates = candidate_semantics(requested, plant.trainer.temperature, plant.trainer)
-    meanings = ground.meanings
-    table = meanings.trainer_table(plant.trainer)
-    rank_T, mass_above_T = meanings.rank_and_mass_above(plant.trainer, token_T)
-    return ScoredTokens(
-        rollout_logprobs_T=reported_T,
-        trainer_logprobs_T=meanings.logprobs(plant.trainer, token_T),
-        entropy_T=table.entropy_T,
-        rank_T=rank_T,
-        mass_above_T=mass_above_T,
-        max_probability_T=table.largest_T,
-        candidate_logprobs_TC=np.stack([meanings.logprobs(one, token_T) for one in candidates], axis=1),
-        nucleus_mass_TG=table.nucleus_TG,
-        top_k_mass_TG=table.top_k_TG,
-        min_p_mass_TG=table.min_p_TG,
-        sequence_T=ground.sequence_T,
-        prompt_S=ground.prompt_S,
-        candidates=tuple(candidates),
-    )

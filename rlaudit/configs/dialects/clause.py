@@ -36,6 +36,10 @@ In `environment` it takes a mapping of variables, and those of the command, whic
 
 A value of the code may be `same as: $engine.dtype`, or `sum: [...]` of references and numbers; `a|1024` is 1024 if a is
 not written. With a `key`, such a value arrives in place of what it holds.
+
+`replicas` of `trainer` may be counted, as devices (the product of references and numbers) by the ranks of one engine:
+
+    {devices: [nodes, gpus_per_node], ranks: [$engine.tensor_parallel_size], because: ..., missing: WHY IT IS NOT KNOWN}
 """
 
 from collections.abc import Iterable, Mapping

@@ -8,6 +8,7 @@ They are three-valued. A side that is not known makes the whole unknown, unless 
     REFERENCE == WORD         and != < > <= >=; a missing value equals null and is neither larger nor smaller
     REFERENCE in (A, B)       one of several words
     not A, A and B, A or B, (A)
+    true, false               always, never: as YAML spells them, alone
 
 A reference is a path of the config (`@key` below the layout's root, `a.b` below the file's, `/vllm` if the key has the
 name of one of these words), a setting found so far (`$engine.dtype`, `$sampling.temperature`, `$trainer.dtype`),

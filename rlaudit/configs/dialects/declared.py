@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from packaging.version import Version
 
@@ -33,6 +33,17 @@ def named_dialect(path: Path) -> Dialect:
     check(path, has_hooks=False)
     specific = max(head.specific, _OWN)
     return replace(dialect_at(path), specific=specific)
+
+
+def is_code_of_a_framework(path: str) -> bool:
+    """Return whether a file is a Python file that a dialect names: what it does follows from a config, read or not."""
+    return f"/{PurePath(path).as_posix()}".endswith(_files_of_code())
+
+
+@lru_cache(maxsize=1)
+def _files_of_code() -> tuple[str, ...]:
+    specs = (spec_at(program) for path in shipped().values() for program in programs_of(path))
+    return tuple({f"/{file}" for spec in specs for _, at in spec.places for file in at if file.endswith(".py")})
 
 
 def dialect_at(path: Path) -> Dialect:

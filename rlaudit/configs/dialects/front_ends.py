@@ -8,7 +8,11 @@
                                                    # what may be among its `**more` is not known, and no default
       trees: {hook: F.NAME}                        # a function (source, spec) -> trees
 
-What each may have besides stands with its function.
+A program of `flags` is the end of a word, a pattern of one (`*grpo*.py`), or two words: `swift rlhf`. As a mapping in
+place of a list, each has the word that conditions know as `call`. An option is a key, with the dots that it has; a bare
+`--no_x` is a false x, and several numbers after an option are one text. The file that `--config` names is read below
+the options. What is not written is open if a word that is no option may hold some: a file, or a variable (`$OPTIONS`).
+`base: true` of `overrides` reads them over the file that the command or the program starts from.
 """
 
 import re
@@ -87,10 +91,7 @@ def _base(source: Source, override: Overridden) -> Composed:
 def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield commands that start one of some programs, with their options, over those of the file that `--config` names.
 
-    A program is the end of a word, a pattern of one (`*grpo*.py`), or two words: `swift rlhf`. As a mapping in place of
-    a list, each has the word that conditions know as `call`. A bare `--no_x` is a false x, and several numbers after an
-    option are one text. Variables are also those of a launcher in front of the program: `--env NAME=value`. What is not
-    written is open if a word that is no option may hold some: a file, or a variable (`$OPTIONS`).
+    Variables are also those of a launcher in front of the program: `--env NAME=value`.
     """
     from rlaudit.configs.arguments import by_name
     from rlaudit.configs.command_lines import command_lines

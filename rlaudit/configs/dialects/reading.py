@@ -176,13 +176,13 @@ class Reading:
             return compared(self.vllm, sign, version)
         return compared(self.value(reference), sign, other)
 
-    def holds(self, text: str | None) -> Truth:
+    def holds(self, text: str | bool | None) -> Truth:
         """Return whether a condition, or one of the dialect's own by its name, holds."""
-        if text is None:
-            return True
+        if text is None or isinstance(text, bool):
+            return text is not False
         if text not in self._held:
             named = self.spec.declared.get("conditions", {}).get(text)
-            truth = condition(named if named is not None else text)(self)
+            truth = named if isinstance(named, bool) else condition(named if named is not None else text)(self)
             if not self.spec.may_change(text):
                 self._held[text] = truth
             return truth

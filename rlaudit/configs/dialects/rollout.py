@@ -18,9 +18,10 @@ from rlaudit.configs.dialects.settling import lose, put, take_span
 from rlaudit.configs.dialects.spec import Spec
 from rlaudit.configs.dialects.tree import Tree
 from rlaudit.configs.dialects.writing import writer_of
-from rlaudit.configs.draft import MANDATORY, Draft, known, unwritten
+from rlaudit.configs.draft import Draft, known, unwritten
 from rlaudit.configs.elsewhere import Elsewhere, as_written, left_open
 from rlaudit.configs.framework_source.version_guards import version_guards
+from rlaudit.configs.merging import MANDATORY
 from rlaudit.configs.source import Source
 from rlaudit.settings.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.settings.trainer_facts import OF_UPDATES
@@ -50,10 +51,10 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     section = reading.node(dialect["shown at"]) if "shown at" in dialect else reading.layout.written(tree.own)
     section = section or tree.own
     place = tree.command.place if tree.command is not None else (section.key or section.place)
-    draft.bare = reading.holds(dialect.get("bare", "call == none")) is True
+    draft.bare = reading.holds(dialect.get("bare", False)) is True
     config = draft.done(
         model=reading.node(dialect["model"]) if "model" in dialect else None,
-        offline=reading.holds(dialect.get("offline", "call == none")) is True,
+        offline=reading.holds(dialect.get("offline", False)) is True,
         place=place,
         write=writer_of(reading),
     )

@@ -114,7 +114,9 @@ def _formats() -> "FormatChecker":
     from jsonschema import FormatChecker
 
     formats = FormatChecker(formats=())
-    formats.checks("condition", (ValueError, RecursionError))(lambda word: bool(condition(str(word))))
+    formats.checks("condition", (ValueError, RecursionError))(
+        lambda word: not isinstance(word, str) or bool(condition(word))
+    )
     formats.checks("release", InvalidVersion)(lambda word: Version(str(word)) is not None)
     formats.checks("loss")(lambda word: isinstance(word, str) and word in LOSSES)
     formats.checks("trainer fact")(lambda word: word in fact_types() or word == "*")

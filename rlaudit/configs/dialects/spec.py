@@ -10,15 +10,23 @@
     package: {folder: skyrl, names: [skyrl], repositories: [NovaSky-AI/SkyRL]}
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
+      # the first that fits: what stands at its root, with one of the keys below it that `has` lists. `renames` says how
+      # a key of this dialect is spelt in it
     kinds: {rloo: normalize_advantages is set}     # `call`, in place of the program's or the class's word
     rollouts if: use_vllm                          # else the config is none
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                 # what tells the release (`span.py`)
     shown at: inference | orchestrator             # where a config stands that is more than its layout's root
     backend: {key: "@backend", default: vllm}      # read if it begins with vllm; a fork's if it is another word
+    model: actor.model_path | pretrain             # the key that names the model
+    offline: true                          # the engine is an LLM in the program; `bare`: an AsyncLLM or LLMEngine that
+                                           # the framework builds. Conditions, else false: a server
     engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`);
                                            # likewise `sampling`, `environment`, `trainer` (facts), `objective`
+    neutral sampling: {if: ..., because: ...}      # what `sampling` lacks has SamplingParams' own values: requests are
+                                           # made in code, where the model's generation_config.json decides nothing
     lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
+      # `unless: V`: except where it is written as V;
       # or {others of: "@vllm_cfg", but: [...]}: keys of a mapping that nothing here names; `arguments: true`: of vLLM's
     guarded: {because: ...}                # arguments are passed only to a vLLM that has them
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
@@ -27,8 +35,10 @@
     options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
     unknown options: {named: "*vllm*", because: ...}       # so named, and nowhere in the dialect
     rest: "@"                              # a section of which everything else that is written is listed
+    other engines: {besides: [policy]}             # sections with an engine that are named and not judged, but these
     not seen: [{if: ..., say: ...}]
     write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)
+    hooks: [F.NAME]                        # functions (reading) of the Python file F.py beside it, run last
 
 Needed are `marks`, `title`, `read`, `files` and `layouts`; with `extends`, the first two.
 `extends: verl` takes another dialect's entries, section by section, and replaces those that it has itself; a null takes

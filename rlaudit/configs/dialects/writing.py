@@ -3,7 +3,8 @@
 write:
   fields: "@"                     # an argument with a plain `key:` is written there, under that key; of several under
                                   # the one that is written, else the first; per layout if a mapping
-  others: "@engine_init_kwargs"   # any other one, under vLLM's name; nothing without it
+  others: "@engine_init_kwargs"   # any other one, under vLLM's name; nothing without it. As an option of a
+                                  # command or a keyword of a call it is not written
   plus: "+"                       # in front of an override's key that Hydra does not know; per layout if a mapping
   only: [enforce_eager, ...]      # further keys that may be written are none
   given once: CONDITION           # if it may hold, what the framework's code gives the engine is not written again
@@ -86,7 +87,9 @@ class _Homes:
             key, is_read = self._keys[name], self._reading.code.names(self._keys[name])
             return (self._reading.from_the_root(str(self._of_the_layout("fields"))), key, value) if is_read else None
         once = "given once" in entry and self._reading.holds(entry["given once"]) is not False
-        if entry.get("others") is None or (once and self._is_given(name)):
+        # An option of a command and a keyword of a call are no entries of a mapping.
+        is_flat = self._reading.tree.options_at or self._reading.tree.python_call is not None
+        if entry.get("others") is None or is_flat or (once and self._is_given(name)):
             return None
         return self._reading.from_the_root(entry["others"]), name, value
 

@@ -16,6 +16,10 @@ _OVERRIDE = re.compile(r"(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)(?:=(.*))?", re.DOTALL
 _SHOWN = re.compile(r"-[^=]*=|--?[A-Za-z][\w.-]*$")
 _INTEGER = re.compile(r"[-+]?\d{1,40}")
 _REAL = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?")
+_LEADING_ZERO = re.compile(r"[-+]?0\d+")
+_GROUPED = re.compile(r"[-+]?\d+(_\d+)+(\.\d*)?")
+_NO_NUMBER = re.compile(r"[-+]?(inf|nan)", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([\\()\[\]{}:=, \t])")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
 LARGEST_JSON = 20_000
 
@@ -90,7 +94,7 @@ def _overrides(words: Sequence[Node]) -> Iterator[Flag]:
         value = None
         if text is not None:
             place = _after(word, len(word.value) - len(text), len(text))
-            value = Node(typed(text), place, word.place, text)
+            value = Node(typed_by_hydra(text), place, word.place, text)
         yield Flag(key_text, value, replace(word.place, setting=key_text), (), value is not None, operator)
 
 
@@ -121,6 +125,26 @@ def typed(text: str) -> Any:
     if stripped[:1] in {"[", "{"} and len(stripped) < LARGEST_JSON:
         return _collection(stripped)
     return text
+
+
+def typed_by_hydra(text: str) -> Any:
+    """Return the value that a word spells in the grammar of Hydra's overrides, which OmegaConf's resolvers share.
+
+    `none` is a word, and so is 007; 1_000, inf and nan are numbers; a backslash takes a sign for itself.
+    Source: Hydra 1.3, OverrideLexer.g4.
+    """
+    stripped = text.strip()
+    if stripped.lower() == "none" or _LEADING_ZERO.fullmatch(stripped):
+        return stripped
+    if _GROUPED.fullmatch(stripped):
+        return typed(stripped.replace("_", ""))
+    if _NO_NUMBER.fullmatch(stripped):
+        return float(stripped)
+    value = typed(text)
+    if not isinstance(value, str) or "\\" not in value:
+        return value
+    quote = stripped[0] if value != text and stripped[0] in "'\"" else ""
+    return value.replace(f"\\{quote}", quote) if quote else _ESCAPED.sub(r"\1", value)
 
 
 def _collection(text: str) -> Any:

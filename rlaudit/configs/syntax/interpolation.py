@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any
 
-from rlaudit.configs.syntax.flags import typed
+from rlaudit.configs.syntax.flags import typed_by_hydra
 from rlaudit.configs.syntax.node import Node
 from rlaudit.unknown import Unknown
 
@@ -83,7 +83,7 @@ class _Resolver:
                 return value
             if isinstance(value, dict | tuple):
                 return Unknown("a list or mapping is interpolated into text")
-        return "".join(_as_text(value) for value in values)
+        return "".join(map(str, values))
 
     def expression(self, expression: str, path: tuple[str, ...], depth: int) -> Any:
         """Return the value of one `${expression}`."""
@@ -105,7 +105,7 @@ class _Resolver:
         key, comma, default = arguments.partition(",")
         if name in {"oc.env", "env"}:
             if comma:
-                return _literal(default.strip())
+                return _of_environment(_literal(default.strip()))
             return Unknown(f"the environment variable {key.strip()} decides")
         if name == "oc.select":
             if self.find(key.strip(), path) is not None:
@@ -114,7 +114,8 @@ class _Resolver:
                 return Unknown(f"{key.strip()} may be set in another file of the defaults list")
             return _literal(default.strip()) if comma else None
         if name == "oc.decode" and not comma:
-            return _literal(arguments)
+            text = _literal(arguments)
+            return _literal(text) if isinstance(text, str) else text
         if name in _OF_NUMBERS or name == "not":
             return _worked_out(name, [_literal(argument.strip()) for argument in arguments.split(",")])
         return Unknown(f"the resolver {name} is not evaluated")
@@ -189,11 +190,13 @@ def _parts(text: str) -> list[str | tuple[str]] | None:
 
 def _literal(text: str) -> Any:
     """Return a resolver's argument as OmegaConf's grammar reads it: number, boolean, null, quoted or bare string."""
-    return Unknown("its default is not a plain value") if text[:1] in {"[", "{", "$"} else typed(text)
+    return Unknown("its default is not a plain value") if text[:1] in {"[", "{", "$"} else typed_by_hydra(text)
 
 
-def _as_text(value: Any) -> str:
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+def _of_environment(default: Any) -> Any:
+    """Return a variable's default. It arrives as text, in which most frameworks read a number, but not all a switch."""
+    switch = f"{{oc.env:...}} gives the text {default}, which counts as true unless it is read as a switch"
+    return Unknown(f"${switch}") if isinstance(default, bool) else default
 
 
 def _worked_out(name: str, arguments: Sequence[Any]) -> Any:

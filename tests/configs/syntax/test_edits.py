@@ -6,7 +6,7 @@ from rlaudit.configs.command_lines import proved
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
-from rlaudit.configs.syntax.command_edits import _without_gap, flags_writer, list_writer
+from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_calls import calls
 from rlaudit.configs.syntax.shell_text import commands
@@ -237,5 +237,6 @@ def test_a_keyword_is_replaced_or_appended(before: str, after: str) -> None:
 
 
 def test_a_flag_behind_a_page_of_blanks_is_taken_away_in_no_time() -> None:
-    assert _without_gap("serve" + " " * 100_000 + "-x \\\n  \\\r\n\t ") == "serve" + " " * 100_000 + "-x"
-    assert _without_gap("serve x") == "serve x"
+    text = "serve" + " " * 100_000 + "m \\\n  --x \\\n"
+    edits = flags_writer(commands(text, "run.sh")[-1], spell_flag, lambda _name: True)("x", None)
+    assert edits is not None and apply(text, edits) == "serve" + " " * 100_000 + "m \\\n"

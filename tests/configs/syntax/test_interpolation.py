@@ -30,7 +30,7 @@ def test_a_reference_to_a_mapping_or_a_list_element_takes_all_of_it() -> None:
 
 def test_text_around_a_reference_is_joined_as_omegaconf_does() -> None:
     assert read("a: true\nb: 1\nc: x-${a}-${b}\nd: ${${e}}\ne: b\nf: \\${a}\n") == {
-        "a": True, "b": 1, "c": "x-true-1", "d": 1, "e": "b", "f": "${a}",
+        "a": True, "b": 1, "c": "x-True-1", "d": 1, "e": "b", "f": "${a}",
     }  # fmt: skip
 
 

@@ -46,15 +46,14 @@ def cell_of(name: str, engine: Environment = ENGINE, changes: dict[str, Any] | N
     return rollout_cell(context(recipe, **(changes or {})), block.settings, arm, engine)
 
 
-def test_arms_that_differ_in_their_trainer_only_share_a_cell() -> None:
+def test_a_repeat_is_a_cell_of_its_own_and_arms_that_differ_in_their_trainer_only_share_one() -> None:
     factors = {"fp32-head": ["trainer", "rollout"]}
     candidate = cell_of("candidate", factors=factors)
     assert cell_of("candidate + fp32-head=trainer", factors=factors).key == candidate.key
     assert cell_of("candidate + fp32-head=rollout", factors=factors).key != candidate.key
-
-
-def test_a_repeat_is_a_cell_of_its_own() -> None:
     assert cell_of("candidate again").key != cell_of("candidate").key
+    # A longer timeout keeps what is done.
+    assert replace(candidate, timeout_seconds=1.0).key == candidate.key
 
 
 @pytest.mark.parametrize(
@@ -89,11 +88,6 @@ def test_a_given_interpreter_is_told_by_what_it_holds_and_not_by_the_command_in_
     assert cell_of("candidate", in_a_box).key == cell_of("candidate", given).key
     other = replace(in_a_box, lock=("python==3.12.1", "vllm==0.18.1"))
     assert cell_of("candidate", other).key != cell_of("candidate", given).key
-
-
-def test_a_longer_timeout_keeps_what_is_done() -> None:
-    cell = cell_of("candidate")
-    assert replace(cell, timeout_seconds=1.0).key == cell.key
 
 
 def test_a_changed_worker_or_script_runs_every_cell_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,24 +152,26 @@ def test_a_float32_engine_on_cuda_multiplies_in_float32(dtype: str) -> None:
     assert "TRITON_CACHE_DIR" not in on_cuda.identity["variables"]
 
 
-def test_a_recipe_may_ask_for_tf32() -> None:
-    asked = {"engine_args": {"dtype": "float32"}, "environment_variables": {"TRITON_F32_DEFAULT": "tf32"}}
-    cell = cell_of("candidate", changes={"device": "cuda"}, **asked)
-    assert cell.variables["TRITON_F32_DEFAULT"] == "tf32"
-    assert "TRITON_CACHE_DIR" not in cell.variables
-
-
-@pytest.mark.parametrize(("device", "dtype"), [("cpu", "float32"), ("cuda", "bfloat16")])
-def test_other_engines_are_left_as_they_are(device: str, dtype: str) -> None:
-    cell = cell_of("candidate", engine_args={"dtype": dtype}, changes={"device": device})
-    assert not {"TRITON_F32_DEFAULT", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TRITON_CACHE_DIR"} & cell.variables.keys()
-
-
-def test_a_float32_head_leaves_the_kernels_of_its_body_alone() -> None:
-    name = "candidate + fp32-head=rollout"
-    cell = cell_of(name, factors={"fp32-head": ["rollout"]}, changes={"device": "cuda"})
-    assert cell.variables["TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"] == "0"
-    assert "TRITON_F32_DEFAULT" not in cell.variables
+@pytest.mark.parametrize(
+    ("device", "keys", "set_to"),
+    [
+        ("cpu", {"engine_args": {"dtype": "float32"}}, {}),
+        ("cuda", {"engine_args": {"dtype": "bfloat16"}}, {}),
+        # A recipe may ask for TF32.
+        (
+            "cuda",
+            {"engine_args": {"dtype": "float32"}, "environment_variables": {"TRITON_F32_DEFAULT": "tf32"}},
+            {"TRITON_F32_DEFAULT": "tf32", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0"},
+        ),
+        # A float32 head leaves the kernels of its body alone.
+        ("cuda", {"factors": {"fp32-head": ["rollout"]}}, {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0"}),
+    ],
+)
+def test_other_engines_multiply_as_they_are_told(device: str, keys: dict[str, Any], set_to: dict[str, str]) -> None:
+    name = "candidate + fp32-head=rollout" if "factors" in keys else "candidate"
+    variables = cell_of(name, changes={"device": device}, **keys).variables
+    names = ("TRITON_F32_DEFAULT", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TRITON_CACHE_DIR")
+    assert {name: variables[name] for name in names if name in variables} == set_to
 
 
 def test_a_source_that_is_changed_while_a_cell_runs_does_not_move_its_folder(tmp_path):

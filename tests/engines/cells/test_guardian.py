@@ -1,10 +1,11 @@
-"""The guardian as a process: what it starts never outlives the lease, nor itself."""
+"""The guardian as a process: what it starts never outlives the lease, nor itself. Its own end: test_kills.py."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import pytest
 from laboratories import MARK, Signpost, processes_of, wait_for_processes, wait_for_the_end
 
 from rlaudit.engines.cells.guarded import GUARDIAN
-from rlaudit.engines.cells.guardian import descendants
 
 # Looks often, and has the patience that a test needs; the guardian's own is five seconds.
 GUARDIAN_OF_A_TEST = """
@@ -31,6 +31,20 @@ import subprocess, sys
 start = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True)"
 subprocess.run([sys.executable, "-c", start, sys.argv[2]], check=True)
 """
+TIDIES_UP = """
+import pathlib, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path(sys.argv[2]).touch(), sys.exit(0)))
+"""
+HEARS = """
+import signal, sys
+numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+sys.exit(any(signal.getsignal(number) == signal.SIG_IGN for number in numbers))
+"""
+LEAVES = """
+import pathlib, sys, tempfile
+pathlib.Path(tempfile.gettempdir(), "a-socket").touch()
+pathlib.Path(sys.argv[2]).write_text(tempfile.gettempdir())
+"""
 
 
 class Guarded:
@@ -48,19 +62,17 @@ class Guarded:
         )
         os.close(reading)
 
-    def drop(self) -> None:
-        """End the lease, as dying would."""
-        os.close(self.lease)
-
-    def ended(self) -> dict[str, Any]:
-        """What the guardian wrote when all was over."""
+    def ended(self, drop: bool = False) -> dict[str, Any]:
+        """What the guardian wrote when all was over. drop: end the lease, as dying would."""
+        if drop:
+            os.close(self.lease)
         self.process.wait()
         written: dict[str, Any] = json.loads(self.usage.read_text())
         return written
 
 
 @pytest.fixture(autouse=True)
-def nobody_left_behind(tmp_path: Path) -> Any:
+def nothing_left_behind(tmp_path: Path) -> Iterator[None]:
     yield
     left_behind = processes_of(tmp_path)
     for pid in left_behind:
@@ -68,25 +80,26 @@ def nobody_left_behind(tmp_path: Path) -> Any:
     assert left_behind == []
 
 
-def test_the_command_s_exit_code_and_seconds_are_written_down(tmp_path: Path) -> None:
-    usage = Guarded(tmp_path, "import sys; sys.exit(7)").ended()
-    assert usage["exit_code"] == 7
-    assert usage["ended_by"] == "itself"
+@pytest.mark.parametrize(
+    ("program", "code"), [("import sys; sys.exit(7)", 7), ("import os; os.kill(os.getpid(), 9)", -9), (HEARS, 0)]
+)
+def test_the_command_s_exit_code_and_seconds_are_written_down(program: str, code: int, tmp_path: Path) -> None:
+    usage = Guarded(tmp_path, program).ended()
+    assert (usage["exit_code"], usage["ended_by"]) == (code, "itself")
     assert usage["seconds"] > 0
 
 
-def test_a_command_that_was_killed_has_a_negative_exit_code(tmp_path: Path) -> None:
-    usage = Guarded(tmp_path, "import os; os.kill(os.getpid(), 9)").ended()
-    assert usage["exit_code"] == -signal.SIGKILL
-
-
-def test_when_the_lease_ends_so_does_the_command(tmp_path: Path, signpost: Signpost) -> None:
+@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_lease_ends_the_command_and_no_signal_to_the_guardian_does(
+    number: signal.Signals | None, tmp_path: Path, signpost: Signpost
+) -> None:
     guarded = Guarded(tmp_path, TELL + LIVE, signpost.path)
     signpost.wait()
-    guarded.drop()
-    usage = guarded.ended()
-    assert usage["ended_by"] == "lease"
-    assert usage["exit_code"] == -signal.SIGTERM
+    if number is not None:
+        os.kill(guarded.process.pid, number)
+        assert guarded.process.poll() is None
+    usage = guarded.ended(drop=True)
+    assert (usage["ended_by"], usage["exit_code"]) == ("lease", -signal.SIGTERM)
 
 
 def test_a_daemon_in_a_session_of_its_own_ends_with_the_lease(tmp_path: Path, signpost: Signpost) -> None:
@@ -94,68 +107,52 @@ def test_a_daemon_in_a_session_of_its_own_ends_with_the_lease(tmp_path: Path, si
     signpost.wait()
     # Both guardians, command, daemon.
     assert len(wait_for_processes(tmp_path, 4)) == 4
-    guarded.drop()
-    guarded.ended()
+    guarded.ended(drop=True)
     assert processes_of(tmp_path) == []
 
 
 def test_a_daemon_ends_when_the_command_ends_by_itself(tmp_path: Path) -> None:
-    guarded = Guarded(tmp_path, DAEMON, "", LIVE)
-    assert guarded.ended()["exit_code"] == 0
+    assert Guarded(tmp_path, DAEMON, "", LIVE).ended()["exit_code"] == 0
     assert processes_of(tmp_path) == []
 
 
-def test_a_process_that_is_deaf_to_sigterm_is_killed_after_the_patience(tmp_path: Path, signpost: Signpost) -> None:
-    guarded = Guarded(tmp_path, DEAF + TELL + LIVE, signpost.path, patience=SHORT)
+def test_sigterm_comes_first_and_what_is_deaf_to_it_is_killed_after_the_patience(
+    tmp_path: Path, signpost: Signpost
+) -> None:
+    # With the patience of the first it would never be killed.
+    for program, patience in ((TIDIES_UP, FOR_EVER), (DEAF, SHORT)):
+        guarded = Guarded(tmp_path, program + TELL + LIVE, signpost.path, tmp_path / "tidied", patience=patience)
+        signpost.wait()
+        guarded.ended(drop=True)
+        assert (tmp_path / "tidied").exists()
+        assert processes_of(tmp_path) == []
+
+
+def test_when_even_the_guardian_is_killed_the_command_and_its_temporary_folder_go_with_it(
+    tmp_path: Path, signpost: Signpost
+) -> None:
+    guarded = Guarded(tmp_path, LEAVES + TELL + LIVE, signpost.path, tmp_path / "scratch")
     signpost.wait()
-    guarded.drop()
-    guarded.ended()
-    assert processes_of(tmp_path) == []
-
-
-def test_sigterm_comes_first_so_that_an_engine_can_tidy_up(tmp_path: Path, signpost: Signpost) -> None:
-    tidy = (
-        "import pathlib, signal, sys\n"
-        "signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path(sys.argv[2]).touch(), sys.exit(0)))\n"
-    )
-    guarded = Guarded(tmp_path, tidy + TELL + LIVE, signpost.path, tmp_path / "tidied")
-    signpost.wait()
-    guarded.drop()
-    guarded.ended()
-    assert (tmp_path / "tidied").exists()
-
-
-def test_when_even_the_guardian_is_killed_the_command_dies_with_it(tmp_path: Path, signpost: Signpost) -> None:
-    guarded = Guarded(tmp_path, TELL + LIVE, signpost.path)
-    signpost.wait()
-    command = [pid for pid in processes_of(tmp_path) if pid != guarded.process.pid]
-    assert command, "nothing was started that could be left"
+    scratch = Path((tmp_path / "scratch").read_text())
+    assert scratch.name.startswith("rlaudit-") and (scratch / "a-socket").exists()
+    others = [pid for pid in processes_of(tmp_path) if pid != guarded.process.pid]
+    assert others, "nothing was started that could be left"
     guarded.process.kill()
     guarded.process.wait()
-    wait_for_the_end(command)
-    assert processes_of(tmp_path) == []
-    guarded.drop()
+    wait_for_the_end(others)
+    assert not scratch.exists()
+    os.close(guarded.lease)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_to_the_guardian_are_left_to_the_lease(
-    tmp_path: Path, signpost: Signpost, number: signal.Signals
+@pytest.mark.parametrize("program", [LEAVES, LEAVES + TELL + LIVE], ids=["its end", "the lease"])
+def test_what_a_command_leaves_in_its_temporary_folder_goes_with_it(
+    program: str, tmp_path: Path, signpost: Signpost
 ) -> None:
-    guarded = Guarded(tmp_path, TELL + LIVE, signpost.path)
-    signpost.wait()
-    os.kill(guarded.process.pid, number)
-    assert guarded.process.poll() is None
-    guarded.drop()
-    assert guarded.ended()["ended_by"] == "lease"
-
-
-def test_the_command_hears_the_signals_that_the_guardian_ignores(tmp_path: Path) -> None:
-    heard = (
-        "import signal, sys\n"
-        "numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)\n"
-        "sys.exit(any(signal.getsignal(number) == signal.SIG_IGN for number in numbers))\n"
-    )
-    assert Guarded(tmp_path, heard).ended()["exit_code"] == 0
+    guarded = Guarded(tmp_path, program, signpost.path, tmp_path / "scratch")
+    if program != LEAVES:
+        signpost.wait()
+    guarded.ended(drop=program != LEAVES)
+    assert not Path((tmp_path / "scratch").read_text()).exists()
 
 
 def test_peak_memory_is_that_of_the_whole_tree_and_counts_shared_pages_once(tmp_path: Path) -> None:
@@ -172,44 +169,3 @@ while sleeps() < before + 3:
 """
     usage = Guarded(tmp_path, held + looked).ended()
     assert 96 < usage["peak_memory_mib"] < 160
-
-
-LEAVES = """
-import pathlib, sys, tempfile
-pathlib.Path(tempfile.gettempdir(), "a-socket").touch()
-pathlib.Path(sys.argv[2]).write_text(tempfile.gettempdir())
-"""
-
-
-def scratch_of(tmp_path: Path) -> Path:
-    scratch = Path((tmp_path / "scratch").read_text())
-    assert scratch.name.startswith("rlaudit-")
-    return scratch
-
-
-def test_what_a_command_leaves_in_its_temporary_folder_goes_with_it(tmp_path: Path) -> None:
-    Guarded(tmp_path, LEAVES, "", tmp_path / "scratch").ended()
-    assert not scratch_of(tmp_path).exists()
-
-
-@pytest.mark.parametrize("killed", ["upper", "lower"])
-def test_the_temporary_folder_goes_when_one_guardian_is_killed(tmp_path: Path, signpost: Signpost, killed: str) -> None:
-    guarded = Guarded(tmp_path, LEAVES + TELL + LIVE, signpost.path, tmp_path / "scratch")
-    signpost.wait()
-    upper = guarded.process.pid
-    (lower,) = [one.pid for one in descendants(upper) if one.parent == upper]
-    others = [pid for pid in processes_of(tmp_path) if pid != guarded.process.pid]
-    os.kill(upper if killed == "upper" else lower, signal.SIGKILL)
-    guarded.process.wait()
-    wait_for_the_end(others)
-    assert not scratch_of(tmp_path).exists()
-    guarded.drop()
-
-
-def test_the_temporary_folder_goes_with_the_lease(tmp_path: Path, signpost: Signpost) -> None:
-    guarded = Guarded(tmp_path, LEAVES + TELL + LIVE, signpost.path, tmp_path / "scratch")
-    signpost.wait()
-    assert (scratch_of(tmp_path) / "a-socket").exists()
-    guarded.drop()
-    guarded.ended()
-    assert not scratch_of(tmp_path).exists()

@@ -48,6 +48,23 @@ def cell(tmp_path: Path) -> Any:
 
 
 HANG = "channel.phase('generate')\nwhile True:\n    signal.pause()"
+HANGS_WITH_A_DAEMON = "subprocess.Popen(['sleep', '600'], start_new_session=True)\n" + HANG
+SEEN = "return {'seen': dict(os.environ), 'directory': os.getcwd()}"
+CLEANED = ("env", "-i", "PATH=/usr/bin", f"{MARK}=none")
+
+
+@pytest.fixture
+def namespace() -> tuple[str, ...]:
+    """What stands in front of the first process of a container."""
+    words = ("unshare", "--map-root-user", "--pid", "--fork")
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody make a namespace of processes")
+    return words
+
+
+def interrupt(event: Event) -> None:
+    if event["event"] == "phase":
+        raise KeyboardInterrupt
 
 
 def test_what_the_script_returns_is_the_result_and_its_steps_are_told_in_order(cell: Cell) -> None:
@@ -117,9 +134,8 @@ def test_a_cell_past_its_time_is_ended_with_all_it_started_and_says_in_which_pha
             time.sleep(0.01)
         return False
 
-    hangs = "subprocess.Popen(['sleep', '600'], start_new_session=True)\n" + HANG
     # It has no time at all, and is first looked at when it generates.
-    outcome = cell.run(hangs, timeout_seconds=0.0, cancelled=wait_until_it_generates)
+    outcome = cell.run(HANGS_WITH_A_DAEMON, timeout_seconds=0.0, cancelled=wait_until_it_generates)
     assert outcome.failure is not None
     assert outcome.failure.boundary == "timeout"
     assert outcome.failure.message == "no result after 0 s, in phase generate"
@@ -127,45 +143,25 @@ def test_a_cell_past_its_time_is_ended_with_all_it_started_and_says_in_which_pha
 
 
 def test_ctrl_c_is_raised_again_when_the_cell_s_processes_are_gone(cell: Cell) -> None:
-    def interrupt(event: Event) -> None:
-        if event["event"] == "phase":
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        cell.run("subprocess.Popen(['sleep', '60'], start_new_session=True)\n" + HANG, on_event=interrupt)
+        cell.run(HANGS_WITH_A_DAEMON, on_event=interrupt)
     assert processes_of(cell.folder) == []
 
 
 def test_stray_engine_variables_of_the_shell_do_not_reach_a_cell(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-    stray = {
-        "VLLM_USE_V1": "0",
-        "PYTHONPATH": "/nowhere",
-        "LD_PRELOAD": "",
-        "CUDA_VISIBLE_DEVICES": "7",
-        "VIRTUAL_ENV": "/v",
-    }
-    for name, value in stray.items():
+    stray = {"VLLM_USE_V1": "0", "PYTHONPATH": "/nowhere", "LD_PRELOAD": "", "CUDA_VISIBLE_DEVICES": "7"}
+    stray |= {"VIRTUAL_ENV": "/v", "WANDB_API_KEY": "not an engine's"}
+    for name, value in {**stray, "HF_TOKEN": "kept", "NCCL_SOCKET_IFNAME": "eth0"}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("HF_TOKEN", "kept")
-    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")
-    monkeypatch.setenv("WANDB_API_KEY", "not an engine's")
     result = cell.run("return {'seen': dict(os.environ), 'reversed': os.environ['HF_TOKEN'][::-1]}").result
     seen = result["seen"]
-    assert "WANDB_API_KEY" not in seen
     assert not stray.keys() & seen.keys()
+    # Programs of the engine's own environment are found first.
+    assert seen["PATH"].split(":")[0] == str(Path(sys.executable).parent)
     assert (result["reversed"], seen["NCCL_SOCKET_IFNAME"]) == ("tpek", "eth0")
     # What the engine tells of a secret is written without it.
     assert seen["HF_TOKEN"] == "***"
     assert seen["VLLM_NO_USAGE_STATS"] == "1"
-
-
-def test_programs_of_the_engine_s_own_environment_are_found_first(cell: Cell) -> None:
-    found = cell.run("return {'path': os.environ['PATH']}").result["path"]
-    assert found.split(":")[0] == str(Path(sys.executable).parent)
-
-
-SEEN = "return {'seen': dict(os.environ), 'directory': os.getcwd()}"
-CLEANED = ("env", "-i", "PATH=/usr/bin", f"{MARK}=none")
 
 
 def test_behind_a_command_that_cleans_the_environment_a_cell_has_its_variables_all_the_same(
@@ -183,9 +179,9 @@ def test_behind_a_command_that_cleans_the_environment_a_cell_has_its_variables_a
 
 
 def test_what_is_read_when_python_starts_is_in_force_behind_a_command_too(cell: Cell) -> None:
-    hashed = "return {'hash': hash('a word')}"
-    plain = cell.run(hashed, variables={"PYTHONHASHSEED": "7"}).result["hash"]
-    assert cell.run(hashed, front=CLEANED, variables={"PYTHONHASHSEED": "7"}).result["hash"] == plain
+    hashed, variables = "return {'hash': hash('a word')}", {"PYTHONHASHSEED": "7"}
+    plain, cleaned = (cell.run(hashed, variables=variables, front=front).result["hash"] for front in ((), CLEANED))
+    assert cleaned == plain
 
 
 def test_what_a_launcher_adds_and_no_recipe_declares_does_not_reach_a_cell(cell: Cell) -> None:
@@ -228,32 +224,17 @@ def test_a_relative_path_means_in_a_container_what_it_means_here(cell: Cell) -> 
     assert seen.result["directory"] == os.getcwd()  # noqa: PTH109
 
 
-def test_the_first_process_of_a_container_ends_at_sigterm_with_all_that_is_in_it(
-    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_first_process_of_a_container_ends_at_sigterm_with_all_that_is_in_it_or_with_its_own_result(
+    cell: Cell, namespace: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    namespace = ("unshare", "--map-root-user", "--pid", "--fork")
-    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets nobody make a namespace of processes")
-    body = "subprocess.Popen(['sleep', '600'], start_new_session=True)\n" + HANG
-
-    def interrupt(event: Event) -> None:
-        if event["event"] == "phase":
-            raise KeyboardInterrupt
-
-    # With this patience it would never be killed.
-    monkeypatch.setattr(guarded, "GUARDIAN", impatient_guardian(tmp_path, guarded.GUARDIAN, 1e6))
-    with pytest.raises(KeyboardInterrupt):
-        cell.run(body, front=namespace, on_event=interrupt)
-    assert processes_of(cell.folder) == []
-
-
-def test_a_cell_that_is_the_first_process_of_a_container_ends_with_its_own_result(cell: Cell) -> None:
-    namespace = ("unshare", "--map-root-user", "--pid", "--fork")
-    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets nobody make a namespace of processes")
     outcome = cell.run("return {'pid': os.getpid()}", front=namespace)
     assert (outcome.status, outcome.usage["exit_code"]) == ("ok", 0)
     assert outcome.result["pid"] > 1
+    # With this patience it would never be killed.
+    monkeypatch.setattr(guarded, "GUARDIAN", impatient_guardian(tmp_path, guarded.GUARDIAN, 1e6))
+    with pytest.raises(KeyboardInterrupt):
+        cell.run(HANGS_WITH_A_DAEMON, front=namespace, on_event=interrupt)
+    assert processes_of(cell.folder) == []
 
 
 def test_an_engine_does_not_find_our_files_by_accident(cell: Cell) -> None:

@@ -2,6 +2,7 @@
 
 FAKE_UV_LOG       file that takes one line per call
 FAKE_UV_FAILS     command that fails, and FAKE_UV_SAYS what it prints then
+FAKE_UV_LOCK      what is resolved, and lies there afterwards
 FAKE_UV_BROKEN    module that cannot be imported afterwards
 FAKE_UV_REACHED, FAKE_UV_GO   named pipes: tell that the installation began, wait until told to go on
 """
@@ -11,6 +12,7 @@ import sys
 import venv
 from pathlib import Path
 
+LOCK = "nvidia-cuda-runtime==13.0.96\ntorch==2.13.0\ntransformers==4.57.6"
 MODULES = ("torch", "transformers", "safetensors/__init__", "safetensors/torch")
 
 
@@ -27,7 +29,7 @@ def main(words: list[str]) -> int:
     elif command == "venv":
         venv.create(words[-1], with_pip=False, symlinks=True)
     elif command in {"compile", "freeze"}:
-        print("nvidia-cuda-runtime==13.0.96\ntorch==2.13.0\ntransformers==4.57.6")
+        print(os.environ.get("FAKE_UV_LOCK", LOCK))
     elif command == "install":
         install(Path(words[words.index("--python") + 1]))
     return 0

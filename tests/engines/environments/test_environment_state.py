@@ -1,5 +1,6 @@
 """What is on disk after builds that worked, failed, were killed, or ran twice at once."""
 
+import contextlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rlaudit.engines.engine import Build
 from rlaudit.engines.environments import environment
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.given_environment import given_environment
@@ -76,35 +78,56 @@ def start(uv: Path) -> "subprocess.Popen[str]":
     )
 
 
-def test_a_built_environment_is_found_again_with_everything_that_was_recorded(uv: Path) -> None:
+def test_an_environment_is_built_once_and_found_again_with_everything_that_was_recorded(
+    uv: Path, tmp_path: Path
+) -> None:
     built = environment.ensure(SPEC, lambda line: None, uv)
-    assert environment.locate(SPEC) == built
+    assert environment.locate(SPEC) == environment.ensure(SPEC, lambda line: None, uv) == built
+    assert calls(tmp_path).count("venv") == 1
     assert environment.list_environments() == [built]
     assert built.lock == ("nvidia-cuda-runtime==13.0.96", "torch==2.13.0", "transformers==4.57.6")
-
-
-def test_the_state_file_records_how_the_environment_came_about(uv: Path) -> None:
-    environment.ensure(SPEC, lambda line: None, uv)
+    # How it came about.
     state = json.loads((environment.root() / SPEC.name / environment.STATE).read_text())
     assert state["uv"] == "uv 0.0.0 (fake)"
     assert state["versions"]["python"].startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")
     assert {"built", "overrides", "constraints", "as_of", "seconds"} <= state.keys()
 
 
-def test_an_environment_is_built_only_once(uv: Path, tmp_path: Path) -> None:
-    environment.ensure(SPEC, lambda line: None, uv)
-    environment.ensure(SPEC, lambda line: None, uv)
-    assert calls(tmp_path).count("venv") == 1
-
-
-@pytest.mark.parametrize("command", ["venv", "compile", "install", "freeze"])
-def test_a_build_that_fails_anywhere_leaves_nothing(uv: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "says", "told"),
+    [
+        *((command, "error: nothing works today", "nothing works today") for command in ("venv", "install", "freeze")),
+        ("compile", NO_NETWORK, r"transformers.* dns error"),
+    ],
+)
+def test_a_build_that_fails_anywhere_leaves_nothing_and_says_why(
+    command: str, says: str, told: str, uv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_UV_FAILS", command)
-    monkeypatch.setenv("FAKE_UV_SAYS", "error: nothing works today")
-    with pytest.raises(NotFinished, match="nothing works today"):
+    monkeypatch.setenv("FAKE_UV_SAYS", says)
+    with pytest.raises(NotFinished, match=told):
         environment.ensure(SPEC, lambda line: None, uv)
     assert not (environment.root() / SPEC.name).exists()
     assert environment.locate(SPEC) is None
+
+
+@pytest.mark.parametrize(
+    ("build", "lock", "offered", "told"),
+    [
+        ("cuda", "torch==9.9.9\nnvidia-cuda-runtime==13.2.1", "12.8", r"its torch 9\.9\.9 needs .*CUDA 13\.2"),
+        ("cuda", "torch==9.9.9\nnvidia-cuda-runtime==13.2.1", "", None),
+        ("cuda", "torch==2.13.0+cpu\nnvidia-cuda-runtime==13.4.1", "", "would get a torch without CUDA"),
+        ("cpu", "torch==2.13.0+cpu", "", None),
+    ],
+)
+def test_the_torch_that_was_resolved_is_held_against_build_and_driver_before_it_is_installed(
+    build: Build, lock: str, offered: str, told: str | None, uv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_UV_LOCK", lock)
+    monkeypatch.setattr("rlaudit.engines.environments.build.offered_cuda", lambda: offered)
+    with pytest.raises(NotFinished, match=told) if told else contextlib.nullcontext():
+        environment.ensure(EnvironmentSpec("trainer", "4.57.6", build), lambda line: None, uv)
+    assert ("install" in calls(tmp_path)) is (told is None)
 
 
 def test_an_environment_that_does_not_import_is_not_kept(uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,13 +135,6 @@ def test_an_environment_that_does_not_import_is_not_kept(uv: Path, monkeypatch: 
     with pytest.raises(NotFinished, match="built for another planet"):
         environment.ensure(SPEC, lambda line: None, uv)
     assert environment.all_names() == []
-
-
-def test_without_network_uv_says_which_package_is_missing(uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_UV_FAILS", "compile")
-    monkeypatch.setenv("FAKE_UV_SAYS", NO_NETWORK)
-    with pytest.raises(NotFinished, match=r"transformers.* dns error"):
-        environment.ensure(SPEC, lambda line: None, uv)
 
 
 def test_a_killed_build_is_not_found_and_the_next_one_clears_it_away(

@@ -23,12 +23,11 @@ def test_an_equals_sign_in_a_path_or_a_later_word_is_part_of_the_command(text: s
     assert given_interpreters([text]).engine == tuple(text.split())
 
 
-def test_a_command_without_a_release_is_for_the_only_one_that_is_asked_for() -> None:
+def test_a_command_without_a_release_is_for_the_only_one_and_a_release_without_one_is_left_to_rlaudit() -> None:
     assert given_interpreters(["python3"]).for_releases(["0.18.1"]) == {"0.18.1": ("python3",)}
-
-
-def test_a_release_that_is_not_given_is_left_to_rlaudit() -> None:
     assert given_interpreters(["0.8.5=python3"]).for_releases(BOTH) == {"0.8.5": ("python3",)}
+    assert not given_interpreters(None)
+    assert given_interpreters(None, "python3")
 
 
 def test_the_home_folder_is_found_where_no_shell_looks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,11 +36,6 @@ def test_the_home_folder_is_found_where_no_shell_looks_for_it(monkeypatch: pytes
     assert given.by_release["0.8.5"] == ("/home/one/old/bin/python",)
     assert given.trainer == ("conda", "run", "-p", "/home/one/train", "python")
     assert Path(given.by_release["0.8.5"][0]).is_absolute()
-
-
-def test_nothing_given_is_false() -> None:
-    assert not given_interpreters(None)
-    assert given_interpreters(None, "python3")
 
 
 @pytest.mark.parametrize(
@@ -61,11 +55,13 @@ def test_what_cannot_be_meant_is_a_usage_error(texts: list[str], message: str) -
         given_interpreters(texts)
 
 
-def test_a_release_that_no_arm_runs_is_refused_and_those_that_are_needed_are_named() -> None:
-    with pytest.raises(UsageError, match=r"no arm runs vLLM 0\.9\.0\n.*0\.8\.5 and 0\.18\.1"):
-        given_interpreters(["0.9.0=python3"]).for_releases(BOTH)
-
-
-def test_a_command_without_a_release_is_refused_where_two_are_needed_and_the_way_to_write_it_is_shown() -> None:
-    with pytest.raises(UsageError, match=r"--python 0\.8\.5=COMMAND --python 0\.18\.1=COMMAND"):
-        given_interpreters(["python3"]).for_releases(BOTH)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0.9.0=python3", r"no arm runs vLLM 0\.9\.0\n.*0\.8\.5 and 0\.18\.1"),
+        ("python3", r"--python 0\.8\.5=COMMAND --python 0\.18\.1=COMMAND"),
+    ],
+)
+def test_a_release_that_no_arm_runs_or_none_where_two_are_needed_is_refused_with_those(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        given_interpreters([text]).for_releases(BOTH)

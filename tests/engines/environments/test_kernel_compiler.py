@@ -50,21 +50,18 @@ def test_both_are_named_when_both_are_missing(machine: Path, interpreter: Comman
     )
 
 
-@pytest.mark.parametrize("name", ["gcc", "clang"])
-def test_nothing_is_said_where_both_are_there(machine: Path, interpreter: Command, name: str) -> None:
-    compiler(machine, name)
-    headers(machine)
-    assert missing_for_triton(interpreter) == ()
-    assert note_of_missing(()) == ()
-
-
-def test_a_compiler_that_is_asked_for_and_not_there_is_missing_by_its_name(
+def test_nothing_is_said_where_both_are_there_and_one_that_is_asked_for_is_missing_by_its_name(
     machine: Path, interpreter: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiler(machine, "gcc")
     headers(machine)
+    for name in ("gcc", "clang"):
+        compiler(machine, name)
+        assert missing_for_triton(interpreter) == ()
+        (machine / name).unlink()
+    compiler(machine, "gcc")
     monkeypatch.setenv("CC", "icx")
     assert missing_for_triton(interpreter) == ("a C compiler: icx",)
+    assert note_of_missing(()) == ()
 
 
 def test_an_interpreter_that_does_not_run_is_named() -> None:

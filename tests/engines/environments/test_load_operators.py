@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rlaudit.engines.engine import Build
 from rlaudit.engines.environments import environment, health
 from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
 from rlaudit.engines.environments.health import Health, check
@@ -13,7 +14,6 @@ from rlaudit.engines.inside.scripts import load_operators
 from rlaudit.errors import NotFinished
 
 CUDA = EnvironmentSpec("vllm", "0.18.1", "cuda")
-CPU = EnvironmentSpec("vllm", "0.18.1", "cpu")
 ABSENT = "libcuda-of-no-machine.so.1"
 CHOOSES = """
 from pathlib import Path
@@ -28,6 +28,12 @@ class Platform:
         return None
 current_platform = Platform()
 """
+# A file that a program maps stands for the library it loads; the others are never touched.
+MAPS = CHOOSES.format(
+    body="import mmap; self.file = open(Path(__file__).parents[1] / '_C_AVX2.abi3.so', 'rb'); "
+    "self.held = mmap.mmap(self.file.fileno(), 0, prot=1)"
+)
+SPOILED, PLATFORM = {"_C.abi3.so": "no loader takes this"}, "platforms/__init__.py"
 
 
 @pytest.fixture
@@ -56,79 +62,52 @@ def driver(interpreter: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_LOAD_OPERATORS", health._LOAD_OPERATORS.replace(ABSENT, "libc.so.6"))
 
 
-def test_without_a_driver_a_module_is_found_and_left_to_be_loaded(
-    packages: Path, interpreter: Command, tmp_path: Path
+# By what is so: the release, its build, whether there is a driver, files below vllm/, and what is unchecked or said.
+CASES: dict[str, tuple[str, Build, bool, dict[str, str], tuple[str, ...] | str]] = {
+    "without a driver a module is found and left to be loaded": ("0.18.1", "cuda", False, SPOILED, ("vllm._C",)),
+    "with a driver a module that does not load is refused in the loader's words": (
+        "0.18.1", "cuda", True, SPOILED, r"_C\.abi3\.so: (file too short|invalid ELF header)",
+    ),
+    "a module that is not in the environment is refused by name": (
+        "0.18.1", "cuda", False, {}, r"No module named 'vllm\._C'",
+    ),
+    "every module that the release imports is loaded": (
+        "0.23.0", "cuda", True, {"_C.py": ""}, "_C_stable_libtorch",
+    ),
+    "and is enough": ("0.23.0", "cuda", True, {"_C.py": "", "_C_stable_libtorch.py": ""}, ()),
+    "a release that is not recorded has to bring some": ("99.0", "cuda", False, {}, "no compiled module"),
+    "and whatever it brings is loaded": ("99.0", "cuda", False, {"_C_next.abi3.so": ""}, ("vllm._C_next",)),
+    "the CPU platform itself says which module this machine takes": (
+        "0.18.1", "cpu", False, {"_C_AVX2.abi3.so": "\0" * 4096, PLATFORM: MAPS}, (),
+    ),
+    "a CPU platform that goes on without its module is refused": (
+        "0.18.1", "cpu", False, {PLATFORM: CHOOSES.format(body="print('warning: no operators')")},
+        r"loaded none of vllm\._C, vllm\._C_AVX2, vllm\._C_AVX512",
+    ),
+    "a platform of an old release that answers None for every name chooses nothing": (
+        "0.8.5", "cpu", False, {PLATFORM: ANSWERS_NONE}, r"No module named 'vllm\._C'",
+    ),
+    "an interpreter that dies of a signal is said to": (
+        "0.18.1", "cuda", True, {"_C.py": "import os, signal; os.kill(os.getpid(), signal.SIGILL)"}, "ended by SIGILL",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_operators_are_loaded_as_the_release_would_or_refused(
+    case: str, packages: Path, interpreter: Command, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    (packages / "vllm/_C.abi3.so").write_bytes(b"no loader takes this")
-    assert check(CUDA, interpreter, tmp_path) == Health(unchecked=("vllm._C",))
-
-
-@pytest.mark.usefixtures("driver")
-def test_with_a_driver_a_module_that_does_not_load_is_refused_in_the_loaders_words(
-    packages: Path, interpreter: Command, tmp_path: Path
-) -> None:
-    (packages / "vllm/_C.abi3.so").write_bytes(b"no loader takes this")
-    with pytest.raises(NotFinished, match=r"_C\.abi3\.so: (file too short|invalid ELF header)"):
-        check(CUDA, interpreter, tmp_path)
-
-
-def test_a_module_that_is_not_in_the_environment_is_refused_by_name(interpreter: Command, tmp_path: Path) -> None:
-    with pytest.raises(NotFinished, match=r"No module named 'vllm\._C'"):
-        check(CUDA, interpreter, tmp_path)
-
-
-@pytest.mark.usefixtures("driver")
-def test_every_module_that_the_release_imports_is_loaded(packages: Path, interpreter: Command, tmp_path: Path) -> None:
-    spec = EnvironmentSpec("vllm", "0.23.0", "cuda")
-    (packages / "vllm/_C.py").write_text("")
-    with pytest.raises(NotFinished, match="_C_stable_libtorch"):
-        check(spec, interpreter, tmp_path)
-    (packages / "vllm/_C_stable_libtorch.py").write_text("")
-    assert check(spec, interpreter, tmp_path) == Health()
-
-
-def test_of_a_release_that_is_not_recorded_whatever_it_brings_is_loaded(
-    packages: Path, interpreter: Command, tmp_path: Path
-) -> None:
-    spec = EnvironmentSpec("vllm", "99.0", "cuda")
-    with pytest.raises(NotFinished, match="no compiled module"):
-        check(spec, interpreter, tmp_path)
-    (packages / "vllm/_C_next.abi3.so").write_bytes(b"")
-    assert check(spec, interpreter, tmp_path).unchecked == ("vllm._C_next",)
-
-
-def test_the_cpu_platform_itself_says_which_module_this_machine_takes(
-    packages: Path, interpreter: Command, tmp_path: Path
-) -> None:
-    """A file that a program maps stands for the library it loads; the others are never touched."""
-    taken = packages / "vllm/_C_AVX2.abi3.so"
-    taken.write_bytes(bytes(4096))
-    body = f"import mmap; self.file = open({str(taken)!r}, 'rb'); self.held = mmap.mmap(self.file.fileno(), 0, prot=1)"
-    (packages / "vllm/platforms/__init__.py").write_text(CHOOSES.format(body=body))
-    assert check(CPU, interpreter, tmp_path) == Health()
-
-
-def test_a_cpu_platform_that_goes_on_without_its_module_is_refused(
-    packages: Path, interpreter: Command, tmp_path: Path
-) -> None:
-    (packages / "vllm/platforms/__init__.py").write_text(CHOOSES.format(body="print('warning: no operators')"))
-    with pytest.raises(NotFinished, match=r"loaded none of vllm\._C, vllm\._C_AVX2, vllm\._C_AVX512"):
-        check(CPU, interpreter, tmp_path)
-
-
-def test_a_platform_of_an_old_release_that_answers_none_for_every_name_chooses_nothing(
-    packages: Path, interpreter: Command, tmp_path: Path
-) -> None:
-    (packages / "vllm/platforms/__init__.py").write_text(ANSWERS_NONE)
-    with pytest.raises(NotFinished, match=r"No module named 'vllm\._C'"):
-        check(EnvironmentSpec("vllm", "0.8.5", "cpu"), interpreter, tmp_path)
-
-
-@pytest.mark.usefixtures("driver")
-def test_an_interpreter_that_dies_of_a_signal_is_said_to(packages: Path, interpreter: Command, tmp_path: Path) -> None:
-    (packages / "vllm/_C.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGILL)")
-    with pytest.raises(NotFinished, match="ended by SIGILL"):
-        check(CUDA, interpreter, tmp_path)
+    version, build, has_driver, files, found = CASES[case]
+    if has_driver:
+        request.getfixturevalue("driver")
+    for name, text in files.items():
+        (packages / "vllm" / name).write_text(text)
+    spec = EnvironmentSpec("vllm", version, build)
+    if isinstance(found, str):
+        with pytest.raises(NotFinished, match=found):
+            check(spec, interpreter, tmp_path)
+    else:
+        assert check(spec, interpreter, tmp_path) == Health(unchecked=found)
 
 
 def test_what_could_not_be_checked_is_checked_once_there_is_a_driver(

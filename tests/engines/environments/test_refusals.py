@@ -11,22 +11,16 @@ from typer.testing import CliRunner
 
 from rlaudit.cli.app import run
 from rlaudit.cli.engines import app
-from rlaudit.engines.environments import build as building
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
 from rlaudit.engines.environments.pip_configuration import PackageSources
 from rlaudit.engines.environments.refusals import Needs, needs_of_lock, newest_release, refusals, refuse
-from rlaudit.engines.environments.resolve import Plan, Resolution
 from rlaudit.engines.hardware.accelerator import Accelerator, Device
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.builds import recorded_versions
 
 # The drivers of NVIDIA's production and long-term branches, with the CUDA they offer.
 DRIVERS = {
-    "525.147.05": "12.0",
-    "535.183.01": "12.2",
-    "550.54.15": "12.4",
-    "570.86.15": "12.8",
-    "580.65.06": "13.0",
+    **{"525.147.05": "12.0", "535.183.01": "12.2", "550.54.15": "12.4", "570.86.15": "12.8", "580.65.06": "13.0"},
 }
 LAST_FOR_CUDA_12 = Version("0.19.1")
 
@@ -65,12 +59,6 @@ def test_a_refusal_names_what_is_needed_what_is_there_and_every_way_out() -> Non
     assert all(way in hint for way in ways)
 
 
-def test_all_environments_of_a_plan_are_named_at_once() -> None:
-    with pytest.raises(NotFinished) as raised:
-        refuse([engine("0.26.0"), engine("0.33.0")], machine("550.54.15", "12.4"))
-    assert re.findall(r"vllm-[\d.]+-cuda", raised.value.message) == ["vllm-0.26.0-cuda", "vllm-0.33.0-cuda"]
-
-
 @pytest.mark.parametrize(("local", "refused"), [("+cu129", False), ("+cu131", True), ("", True), ("+rocm721", True)])
 def test_a_release_that_a_named_index_has_for_an_older_cuda_is_not_refused(
     local: str, refused: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -84,15 +72,11 @@ def test_a_release_that_a_named_index_has_for_an_older_cuda_is_not_refused(
     assert refusals([engine("0.25.0")], machine("550.54.15", "12.4"))
 
 
-def test_a_driver_too_old_for_any_release_is_offered_none() -> None:
-    (one,) = refusals([engine("0.8.5")], machine("470.82.01", "11.4"))
+def test_a_driver_too_old_for_any_release_is_offered_none_and_no_other_index_of_what_pypi_has() -> None:
     assert newest_release("11.4") is None
-    assert "newest release" not in one.hint
-
-
-def test_a_release_that_pypi_has_for_cuda_12_is_not_looked_for_elsewhere() -> None:
-    (one,) = refusals([engine("0.19.1")], machine("470.82.01", "11.4"))
-    assert "wheels.vllm.ai" not in one.hint
+    for version, never in (("0.8.5", "newest release"), ("0.19.1", "wheels.vllm.ai")):
+        (one,) = refusals([engine(version)], machine("470.82.01", "11.4"))
+        assert never not in one.hint
 
 
 @pytest.mark.parametrize(
@@ -120,31 +104,14 @@ def test_the_cuda_of_resolved_packages_is_that_of_their_runtime_library(line: st
     assert needs_of_lock(("torch==2.11.0",)) is None
 
 
-def test_what_was_resolved_is_held_against_the_driver_before_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    resolution = Resolution(("torch==9.9.9", "nvidia-cuda-runtime==13.2.1"), Plan())
-    monkeypatch.setattr(building, "offered_cuda", lambda: "12.8")
-    with pytest.raises(NotFinished, match=r"vllm-99\.0-cuda cannot run here: its torch 9\.9\.9 needs .*CUDA 13\.2"):
-        building._check_torch(engine("99.0"), resolution)
-    monkeypatch.setattr(building, "offered_cuda", lambda: "")
-    building._check_torch(engine("99.0"), resolution)
-
-
-def test_a_build_for_cuda_that_would_get_a_cpu_torch_ends_before_it_is_installed() -> None:
-    lock = ("torch==2.13.0+cpu", "nvidia-cuda-runtime==13.4.1")
-    with pytest.raises(NotFinished, match=r"vllm-0\.32\.0-cuda would get a torch without CUDA"):
-        building._check_torch(engine("0.32.0"), Resolution(lock, Plan()))
-    building._check_torch(EnvironmentSpec("vllm", "0.32.0", "cpu"), Resolution(("torch==2.13.0+cpu",), Plan()))
-
-
-def test_engines_build_refuses_before_the_first_environment_is_touched(
+def test_engines_build_refuses_all_before_the_first_environment_is_touched(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("rlaudit.engines.hardware.accelerator.detect", lambda: machine("570.86.15", "12.8"))
-    result = CliRunner().invoke(app, ["build", "--cuda", "0.18.1", "0.32.0"])
+    result = CliRunner().invoke(app, ["build", "--cuda", "0.18.1", "0.26.0", "0.32.0"])
     assert isinstance(result.exception, NotFinished)
-    assert "vllm-0.32.0-cuda" in result.exception.message
-    assert "vllm-0.18.1-cuda" not in result.exception.message
+    assert re.findall(r"vllm-[\d.]+-cuda", result.exception.message) == ["vllm-0.26.0-cuda", "vllm-0.32.0-cuda"]
     assert list(tmp_path.iterdir()) == []
 
 

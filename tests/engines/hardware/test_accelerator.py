@@ -14,14 +14,6 @@ ONE, TWO = FakeGpu("GPU-a"), FakeGpu("GPU-b")
 NO_LIBRARY = FakeNvml(start_fault=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
 
 
-@pytest.fixture(autouse=True)
-def no_libcuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
-        raise OSError(name)
-
-    monkeypatch.setattr(ctypes, "CDLL", absent)
-
-
 @pytest.fixture
 def on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """detect() on a machine with this driver, these files and this CUDA_VISIBLE_DEVICES."""
@@ -155,40 +147,31 @@ def test_a_gpu_that_cannot_be_used_never_becomes_the_cpu(on: Any, situation: str
     assert refused.value.hint
 
 
-@pytest.mark.parametrize(("visible", "index"), [("GPU-t", 0), ("GPU-a", 1)], ids=["the small one", "the large one"])
-def test_gpus_of_several_kinds_are_told_apart_by_uuid(on: Any, visible: str, index: int) -> None:
-    assert on(FakeNvml(FakeGpu("GPU-t", T400), ONE), visible).devices[0].index == index
+T400_THEN_H100 = FakeNvml(FakeGpu("GPU-t", T400), ONE)
+NODES = FakeNvml(FakeGpu("GPU-a", minor=0), FakeGpu("GPU-b", minor=1))
+BY_BUS = {"environ": {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}}
+FORBIDS_THE_FIRST = FakeNvml(FORBIDDEN, FakeGpu("GPU-a"), FakeGpu("GPU-b"))
+# By what is known of the GPUs: the driver, CUDA_VISIBLE_DEVICES, what else, and the GPUs that are found.
+FOUND: dict[str, tuple[FakeNvml, str | None, dict[str, Any], str]] = {
+    "of several kinds, the small one by its UUID": (T400_THEN_H100, "GPU-t", {}, "GPU-t"),
+    "of several kinds, the large one by its UUID": (T400_THEN_H100, "GPU-a", {}, "GPU-a"),
+    "of several kinds, where CUDA counts by bus": (T400_THEN_H100, "1", BY_BUS, "GPU-a"),
+    "numbers count what the cgroup allows": (FORBIDS_THE_FIRST, "1", {}, "GPU-b"),
+    "what the cgroup allows": (FORBIDS_THE_FIRST, None, {}, "GPU-a GPU-b"),
+    "one without a node is not ours": (NODES, None, {"files": {"dev/nvidia1": ""}}, "GPU-b"),
+    "those before a lost one, by number": (FakeNvml(ONE, LOST, TWO), "0", {}, "GPU-a"),
+    "those beside a lost one, by UUID": (FakeNvml(ONE, LOST, TWO), "GPU-b", {}, "GPU-b"),
+    "beside a processor that has an AMD one": (FakeNvml(ONE), None, {"files": {"dev/kfd": ""}}, "GPU-a"),
+    "a card's sound device is none": (NO_LIBRARY, None, {"files": SOUND_OF_A_GPU}, ""),
+}
 
 
-def test_gpus_of_several_kinds_have_numbers_where_cuda_counts_by_bus(on: Any) -> None:
-    found = on(FakeNvml(FakeGpu("GPU-t", T400), ONE), "1", environ={"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
-    assert found.name == H100
-
-
-def test_numbers_count_the_gpus_that_the_cgroup_allows(on: Any) -> None:
-    machine = FakeNvml(FORBIDDEN, FakeGpu("GPU-a"), FakeGpu("GPU-b"))
-    assert [device.uuid for device in on(machine, "1").devices] == ["GPU-b"]
-    assert [device.uuid for device in on(machine).devices] == ["GPU-a", "GPU-b"]
-
-
-def test_a_gpu_without_a_node_beside_those_that_have_one_is_not_ours(on: Any) -> None:
-    machine = FakeNvml(FakeGpu("GPU-a", minor=0), FakeGpu("GPU-b", minor=1))
-    assert [device.uuid for device in on(machine, files={"dev/nvidia1": ""}).devices] == ["GPU-b"]
-
-
-def test_the_gpus_before_a_lost_one_can_still_be_named(on: Any) -> None:
-    assert on(FakeNvml(ONE, LOST, TWO), "0").devices[0].uuid == "GPU-a"
-    assert on(FakeNvml(ONE, LOST, TWO), "GPU-b").devices[0].uuid == "GPU-b"
+@pytest.mark.parametrize("situation", FOUND)
+def test_gpus_that_can_be_used_are_found_by_number_or_uuid(on: Any, situation: str) -> None:
+    nvml, visible, more, uuids = FOUND[situation]
+    assert [device.uuid for device in on(nvml, visible, **more).devices] == uuids.split()
 
 
 def test_a_gpu_that_shares_the_hosts_memory_has_all_of_it(on: Any) -> None:
     found = on(FakeNvml(FakeGpu("GPU-a", "NVIDIA GB10", None)))
     assert found.devices[0].memory_mib == found.memory_mib
-
-
-def test_an_nvidia_gpu_is_used_although_the_processor_has_an_amd_one(on: Any) -> None:
-    assert on(FakeNvml(ONE), files={"dev/kfd": ""}).kind == "cuda"
-
-
-def test_the_sound_device_of_a_card_is_no_gpu(on: Any) -> None:
-    assert on(NO_LIBRARY, files=SOUND_OF_A_GPU).kind == "cpu"

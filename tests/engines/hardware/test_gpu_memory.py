@@ -29,20 +29,17 @@ def test_a_neighbour_that_grew_is_waited_for_once(monkeypatch: pytest.MonkeyPatc
     assert memory.wait_until_free(timeout_seconds=0) == 20_000
 
 
-def test_without_a_gpu_nothing_is_waited_for_and_no_driver_is_asked() -> None:
-    memory = GpuMemory(())
-    assert memory.wait_until_free(timeout_seconds=60) == 0
-    assert memory.held_by_others() is None
-
-
-def test_a_gpu_that_shares_the_host_s_memory_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_or_with_one_that_shares_the_host_s_memory_nothing_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert GpuMemory(()).wait_until_free(timeout_seconds=60) == 0
+    assert GpuMemory(()).held_by_others() is None
     FakeNvml(FakeGpu("GPU-a", "NVIDIA GB10", None)).install(monkeypatch)
     assert GpuMemory((GPU,)).wait_until_free(timeout_seconds=60) == 0
 
 
-def test_what_others_hold_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert memory_of(monkeypatch, 70_000).held_by_others() == "70000 of 81559 MiB of GPU 0"
-
-
-def test_nobody_is_blamed_for_the_driver_s_own_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert memory_of(monkeypatch, 600).held_by_others() is None
+@pytest.mark.parametrize(("used", "said"), [(70_000, "70000 of 81559 MiB of GPU 0"), (600, None)])
+def test_what_others_hold_is_named_and_the_driver_s_own_share_is_none(
+    used: int, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert memory_of(monkeypatch, used).held_by_others() == said

@@ -1,6 +1,5 @@
 """How an engine process is told of the GPUs that were found."""
 
-import ctypes
 from pathlib import Path
 
 import pynvml
@@ -18,14 +17,6 @@ OLD, NEW, TRAINER = (
     EnvironmentSpec("vllm", "0.24.0", "cuda"),
     EnvironmentSpec("trainer", "4.57.6", "cuda"),
 )
-
-
-@pytest.fixture(autouse=True)
-def no_libcuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
-        raise OSError(name)
-
-    monkeypatch.setattr(ctypes, "CDLL", absent)
 
 
 def told(

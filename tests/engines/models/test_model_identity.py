@@ -120,28 +120,28 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file large enough that its digest is kept, and old enough."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(digests, "WORTH_KEEPING", 1)
+    later = time.time() + 60
+    monkeypatch.setattr("time.time", lambda: later)
     path = tmp_path / "model.safetensors"
     path.write_bytes(b"weights")
     return path
 
 
 def test_a_large_file_is_read_once_as_long_as_nobody_touches_it(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    later = time.time() + 60
-    monkeypatch.setattr("time.time", lambda: later)
     first = file_digest(large)
     monkeypatch.setattr("hashlib.file_digest", None)
     assert file_digest(large) == first
 
 
-def test_a_file_of_the_same_size_and_times_is_read_again(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    later = time.time() + 60
-    monkeypatch.setattr("time.time", lambda: later)
+def test_a_file_of_the_same_size_and_times_is_read_again(large: Path) -> None:
     first = file_digest(large)
     edit(large)
     assert file_digest(large) != first
 
 
-def test_the_digest_of_a_file_that_was_just_written_is_not_kept(large: Path) -> None:
+def test_the_digest_of_a_file_that_was_just_written_is_not_kept(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = large.stat().st_mtime
+    monkeypatch.setattr("time.time", lambda: written)
     first = file_digest(large)
     # In the same tick of the clock, all that the digest is kept under may stay the same.
     assert not list(large.parent.glob("cache/rlaudit/digests/*"))
@@ -150,17 +150,13 @@ def test_the_digest_of_a_file_that_was_just_written_is_not_kept(large: Path) -> 
 
 
 @pytest.mark.parametrize("left", [b"", b"half", b"\xff" * 64], ids=["empty", "cut off", "no text"])
-def test_a_damaged_cache_of_digests_costs_time_only(large: Path, monkeypatch: pytest.MonkeyPatch, left: bytes) -> None:
-    later = time.time() + 60
-    monkeypatch.setattr("time.time", lambda: later)
+def test_a_damaged_cache_of_digests_costs_time_only(large: Path, left: bytes) -> None:
     first = file_digest(large)
     (kept,) = large.parent.glob("cache/rlaudit/digests/*")
     kept.write_bytes(left)
     assert file_digest(large) == first
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    later = time.time() + 60
-    monkeypatch.setattr("time.time", lambda: later)
+def test_a_cache_that_cannot_be_written_is_done_without(large: Path) -> None:
     (large.parent / "cache").write_text("a file")
     assert len(file_digest(large)) == 64

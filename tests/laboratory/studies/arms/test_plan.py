@@ -130,23 +130,18 @@ def test_a_sampling_parameter_that_is_off_is_not_sent() -> None:
     assert sampling_in_force(Sampling(temperature=0.7, top_p=0.9)) == {"temperature": 0.7, "top_p": 0.9}
 
 
-def test_a_block_whose_dtype_is_only_emulated_here_is_left_out_with_the_reason() -> None:
-    blocks = [
-        {"name": "migration", "candidate": {"version": "0.18.1"}},
-        {"name": "head", "candidate": {"version": "0.18.1"}, "native_dtype": "bfloat16"},
-    ]
-    plan = make_plan(Recipe.model_validate({"blocks": blocks}))
+def test_a_block_whose_dtype_is_only_emulated_here_is_left_out_with_the_reason_and_no_plan_is_empty() -> None:
+    head = {"name": "head", "candidate": {"version": "0.18.1"}, "native_dtype": "bfloat16"}
+    both, alone = (
+        make_plan(Recipe.model_validate({"blocks": blocks}))
+        for blocks in ([{"name": "migration", "candidate": {"version": "0.18.1"}}, head], [head])
+    )
     old, new = (
         Accelerator("cpu", "EPYC", (), "", 2, 1024, instruction_sets=instructions)
         for instructions in (("avx2",), ("avx512bw", "avx512dq", "avx512vl"))
     )
-    assert [block.name for block in for_accelerator(plan, old).blocks] == ["migration"]
-    assert "EPYC has no instructions for bfloat16" in for_accelerator(plan, old).left_out["head"]
-    assert for_accelerator(plan, new) == plan
-
-
-def test_a_plan_of_which_nothing_can_run_here_is_not_finished() -> None:
-    block = {"name": "head", "candidate": {"version": "0.18.1"}, "native_dtype": "bfloat16"}
-    plan = make_plan(Recipe.model_validate({"blocks": [block]}))
+    assert [block.name for block in for_accelerator(both, old).blocks] == ["migration"]
+    assert "EPYC has no instructions for bfloat16" in for_accelerator(both, old).left_out["head"]
+    assert for_accelerator(both, new) == both
     with pytest.raises(NotFinished, match="no instructions for bfloat16"):
-        for_accelerator(plan, Accelerator("cpu", "EPYC", (), "", 2, 1024, instruction_sets=("avx2",)))
+        for_accelerator(alone, old)

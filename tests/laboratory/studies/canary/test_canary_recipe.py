@@ -54,27 +54,26 @@ def test_a_reward_of_the_users_own_is_a_file_that_is_named(tmp_path: Path) -> No
         Training(reward=str(tmp_path / "longest.py"))
 
 
-def test_quick_is_a_reference_and_two_arms_with_one_seed() -> None:
+def test_quick_is_a_reference_and_two_arms_with_one_seed_where_a_recipe_has_a_short_form() -> None:
     quick = shipped().quickened()
     assert [arm.name for arm in quick.arms] == ["V0", "V1 as it is", "V1 processed"]
     assert quick.training.seeds == 1
     assert {claim.arm for claim in quick.claims} <= {arm.name for arm in quick.arms}
-
-
-def test_a_recipe_without_a_short_form_says_so() -> None:
     with pytest.raises(UsageError, match="no short form"):
         load_study("weight-update", "cpu")[1].quickened()
 
 
-def test_a_group_of_one_sample_is_refused() -> None:
+def test_a_group_of_one_sample_and_prompts_without_answers_are_refused() -> None:
     assert shipped().overridden(samples=4).training.samples == 4
     with pytest.raises(UsageError, match="group of one"):
         shipped().overridden(samples=1)
-
-
-def test_prompts_without_answers_cannot_be_rewarded() -> None:
     with pytest.raises(UsageError, match="no answers"):
         planned(shipped(), "arithmetic")
+
+
+def after(updates: dict[str, Any]) -> dict[str, Any]:
+    """Two arms, of which the second is handed its weights in this way."""
+    return {"arms": [{"name": "V0", "version": "0.8.5"}, {"name": "V1", "version": "0.18.1", "updates": updates}]}
 
 
 @pytest.mark.parametrize(
@@ -89,23 +88,12 @@ def test_prompts_without_answers_cannot_be_rewarded() -> None:
         ({"training": {"objective": "dpo"}}, "no objective 'dpo'"),
         ({"training": {"correction": "dpo"}}, "no correction 'dpo'"),
         ({"training": {"reward": "dpo"}}, "no reward 'dpo'"),
+        (after({"transport": "broadcast", "path": "reload_weights"}), "reload_weights reads a folder"),
+        (after({"lag": 2, "mode": "abort"}), "abort ends the requests"),
+        (after({"planted": ["lm_head"]}), "planted needs another path"),
     ],
 )
 def test_a_recipe_that_is_wrong_says_where(changes: dict[str, Any], complaint: str) -> None:
     document = {"training": {}, "arms": [{"name": name, "version": "0.18.1"} for name in "ab"], **changes}
     with pytest.raises(UsageError, match=complaint):
         training_recipe_of(document, Path("x.yaml"))
-
-
-@pytest.mark.parametrize(
-    ("updates", "said"),
-    [
-        ({"transport": "broadcast", "path": "reload_weights"}, "reload_weights reads a folder"),
-        ({"lag": 2, "mode": "abort"}, "abort ends the requests"),
-        ({"planted": ["lm_head"]}, "planted needs another path"),
-    ],
-)
-def test_a_way_to_hand_weights_over_that_cannot_be_is_refused(updates: dict[str, object], said: str) -> None:
-    arms = [{"name": "V0", "version": "0.8.5"}, {"name": "V1", "version": "0.18.1", "updates": updates}]
-    with pytest.raises(UsageError, match=said):
-        training_recipe_of({"training": {}, "arms": arms}, Path("mine.yaml"))

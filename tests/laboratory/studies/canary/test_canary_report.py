@@ -41,13 +41,12 @@ def test_a_training_judges_no_layer_and_names_the_commands_that_do(canaries: Can
     assert all(named) and all(names_recipe(name) for names in named for name in names)
 
 
-def test_the_first_claim_that_is_not_decided_leaves_the_audit_unfinished(canaries: Canaries) -> None:
+def test_a_claim_that_is_not_decided_or_a_training_that_did_not_end_leaves_the_audit_unfinished(
+    canaries: Canaries,
+) -> None:
     found = report(canaries)
     assert (found["canary"].claims[0].verdict, found["exit_code"]) == (Verdict.INCONCLUSIVE, 3)
     assert found["versions"] == {"from": "0.8.5", "to": "0.18.1"}
-
-
-def test_a_training_that_did_not_end_leaves_the_audit_unfinished(canaries: Canaries) -> None:
     canaries.failed["V1 processed"] = "out of memory"
     found = report(canaries)
     assert found["exit_code"] == 3

@@ -7,23 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_engine import launched, weights
 
-from rlaudit.engines.cells.launch import Outcome, launch
+from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.inside.engine import ENGINE
 
 HERE = Path(__file__).parent
-FAKES = HERE.parent / "updates" / "fake_vllm"
 
 
 def play(
     folder: Path, training: dict[str, Any] | None = None, ailment: str = "", **job: Any
 ) -> tuple[Outcome, list[dict[str, Any]]]:
-    model = folder / "v0"
-    model.mkdir()
-    (model / "weights.json").write_text('{"version": 0}')
     document = {
-        "script": str(ENGINE.train),
-        "model": str(model),
+        "model": str(weights(folder / "v0")),
         "path": "reload_weights",
         "transport": "disk",
         "seconds": 600.0,
@@ -41,12 +37,8 @@ def play(
         },
         **job,
     }
-    cell = folder / "cell"
-    cell.mkdir()
-    (cell / "job.json").write_text(json.dumps(document))
-    variables = {"PYTHONPATH": str(FAKES), "VLLM_TARGET": "cpu", "FAKE_AILMENT": ailment}
-    outcome = launch(cell, (sys.executable,), variables, 600.0)
-    log = cell / "metrics.jsonl"
+    outcome = launched(folder, ENGINE.train, document, ailment)
+    log = folder / "cell" / "metrics.jsonl"
     return outcome, [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 

@@ -8,22 +8,17 @@ from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 
 
-def test_the_factor_is_listed_with_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["list", "factors"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == sorted(lines)
-    assert any(line.startswith("weight-update ") for line in lines)
-
-
-def test_the_factor_is_explained_with_its_levels(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "weight-update"]) == 0
-    assert "keep, wait, abort; each with clear_cache" in capsys.readouterr().out
-
-
-def test_the_keys_of_its_recipes_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["list", "recipe-keys"]) == 0
-    said = capsys.readouterr().out
-    assert "perturbation:" in said and ": None" not in said
+def test_the_factor_is_listed_and_explained_with_its_levels_and_the_keys_of_its_recipes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = []
+    for words in (["list", "factors"], ["explain", "weight-update"], ["list", "recipe-keys"]):
+        assert run(words) == 0
+        said.append(capsys.readouterr().out)
+    lines = said[0].splitlines()
+    assert lines == sorted(lines) and any(line.startswith("weight-update ") for line in lines)
+    assert "keep, wait, abort; each with clear_cache" in said[1]
+    assert "perturbation:" in said[2] and ": None" not in said[2]
 
 
 def test_an_ablation_recipe_that_names_it_is_sent_to_its_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,16 +21,14 @@ def broken():
     return engine
 
 
-async def first_step(engine):
-    await engine.prepare()
-    await asyncio.wait_for(engine.loop_task, 10)
-
-
-def test_after_a_step_that_failed_nothing_waits_for_the_next():
+def test_after_a_step_that_failed_requests_in_flight_and_whatever_comes_later_get_its_error():
     async def played():
         engine = broken()
         await engine.check_health()
-        await first_step(engine)
+        engine.waiting["one"] = asyncio.Queue()
+        await engine.prepare()
+        await asyncio.wait_for(engine.loop_task, 10)
+        assert str(engine.waiting["one"].get_nowait()) == "this build needs another library"
         later = (
             engine.check_health(),
             engine.pause("wait", False),
@@ -40,15 +38,5 @@ def test_after_a_step_that_failed_nothing_waits_for_the_next():
         for asked in later:
             with pytest.raises(RuntimeError, match="this build needs another library"):
                 await asyncio.wait_for(asked, 10)
-
-    asyncio.run(played())
-
-
-def test_requests_in_flight_get_the_error_of_the_step():
-    async def played():
-        engine = broken()
-        engine.waiting["one"] = asyncio.Queue()
-        await first_step(engine)
-        assert str(engine.waiting["one"].get_nowait()) == "this build needs another library"
 
     asyncio.run(played())

@@ -14,10 +14,18 @@ from rlaudit.laboratory.study import load_study, releases
 from rlaudit.vllm.machine import machine_named
 
 
-def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:
+@pytest.fixture
+def shipped() -> Any:
+    """The recipe that travels with rlaudit."""
     study, recipe, _ = load_study("weight-update", "cpu")
     assert study.name == "updates"
-    assert [engine.version for engine in recipe.weight_updates.engines] == ["0.18.1", "0.18.1", "0.8.5", "0.32.0"]
+    return recipe
+
+
+def test_the_shipped_recipe_names_its_releases_and_environments_are_prepared_for_each(shipped: Any) -> None:
+    assert [engine.version for engine in shipped.weight_updates.engines] == ["0.18.1", "0.18.1", "0.8.5", "0.32.0"]
+    plan = plan_updates(shipped, detect(cpu=True), load_prompts(shipped.prompts))
+    assert releases(plan) == ("0.8.5", "0.18.1", "0.32.0")
 
 
 @pytest.mark.parametrize(
@@ -28,6 +36,7 @@ def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:
         ({"planted": ["layers.12."]}, "planted"),
         ({"modes": ["freeze"]}, r"mine.yaml: weight_updates.engines.0.modes.0"),
         ({"mode": ["keep"]}, "did you mean modes"),
+        ({"engine": "V0"}, r"mine\.yaml: vLLM 0\.18\.1 has no engine V0"),
     ],
 )
 def test_what_no_audit_of_updates_can_do_is_refused_by_name(keys: dict[str, Any], said: str) -> None:
@@ -41,17 +50,10 @@ def test_on_and_off_are_levels_and_not_truth_values() -> None:
     assert update_recipe_of(document, Path("x")).weight_updates.engines[0].prefix_caching == ["on", "off"]
 
 
-def test_environments_are_prepared_for_every_release_of_the_recipe() -> None:
-    _, recipe, _ = load_study("weight-update", "cpu")
-    plan = plan_updates(recipe, detect(cpu=True), load_prompts(recipe.prompts))
-    assert releases(plan) == ("0.8.5", "0.18.1", "0.32.0")
-
-
-def test_the_command_line_overrides_the_recipe() -> None:
-    _, recipe, _ = load_study("weight-update", "cpu")
-    mine = recipe.overridden(model="m", seed=4, samples=3)
+def test_the_command_line_overrides_the_recipe(shipped: Any) -> None:
+    mine = shipped.overridden(model="m", seed=4, samples=3)
     assert (mine.model, mine.seed, mine.weight_updates.samples) == ("m", 4, 3)
-    assert mine.prompts == recipe.prompts
+    assert mine.prompts == shipped.prompts
 
 
 def test_its_prompts_share_a_cache_with_themselves_only() -> None:
@@ -67,9 +69,3 @@ def test_the_reference_of_0_8_5_is_v0_on_a_gpu_whatever_the_dtype(dtype: str) ->
     (reference,) = [start for start in starts if start.version == "0.8.5"]
     assert reference.wanted.variables("cuda")["VLLM_USE_V1"] == "0"
     assert reference.wanted.expected(machine_named("h100")).kind == "V0"
-
-
-def test_an_engine_that_a_release_does_not_have_is_refused() -> None:
-    document = {"weight_updates": {"engines": [{"version": "0.18.1", "engine": "V0"}]}}
-    with pytest.raises(UsageError, match=r"mine\.yaml: vLLM 0\.18\.1 has no engine V0"):
-        update_recipe_of(document, Path("mine.yaml"))

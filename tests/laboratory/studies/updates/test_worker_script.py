@@ -1,16 +1,15 @@
 """The shipped update script in a real process, against an engine whose every token is known."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_engine import launched, weights
 
-from rlaudit.engines.cells.launch import Outcome, launch
+from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.inside.engine import ENGINE
 
-FAKES = Path(__file__).with_name("fake_vllm")
 REQUESTS = [{"prompt": prompt, "sample": 0, "seed": prompt} for prompt in range(3)]
 Row = dict[str, Any]
 
@@ -22,16 +21,13 @@ def play(folder: Path, *cases: dict[str, Any], ailment: str = "", **job: Any) ->
 
 
 def outcome_of(folder: Path, *cases: dict[str, Any], ailment: str = "", length: int = 9, **job: Any) -> Outcome:
-    for version in range(2):
-        (folder / f"v{version}").mkdir()
-        (folder / f"v{version}" / "weights.json").write_text(json.dumps({"version": version}))
+    versions = {str(version): str(weights(folder / f"v{version}", version)) for version in range(2)}
     lengths = {"cold": 1, "before": 3, "flight": length, "after": 3, "cold after": 3, "warm after": 3}
     document = {
-        "script": str(ENGINE.update),
-        "model": str(folder / "v0"),
+        "model": versions["0"],
         "path": "reload_weights",
         "engine_args": {},
-        "checkpoints": {str(version): str(folder / f"v{version}") for version in range(2)},
+        "checkpoints": versions,
         "prompt_token_ids": [[7, 8, 9, prompt] for prompt in range(3)],
         "sampling": {"temperature": 1.0, "ignore_eos": True},
         "runs": {run: {"requests": REQUESTS, "max_tokens": tokens} for run, tokens in lengths.items()},
@@ -39,11 +35,7 @@ def outcome_of(folder: Path, *cases: dict[str, Any], ailment: str = "", length: 
         "cases": cases,
         **job,
     }
-    cell = folder / "cell"
-    cell.mkdir()
-    (cell / "job.json").write_text(json.dumps(document))
-    variables = {"PYTHONPATH": str(FAKES), "FAKE_AILMENT": ailment}
-    return launch(cell, (sys.executable,), variables, 600.0)
+    return launched(folder, ENGINE.update, document, ailment)
 
 
 def case(mode: str = "keep", name: str = "case", **more: Any) -> dict[str, Any]:

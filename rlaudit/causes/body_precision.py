@@ -52,7 +52,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if excess is None:
         return NotTested("no mismatch to explain")
     if evidence.floor_k2 is None:
-        return NotTested("how much rounding is usual is not known: it takes a clean log of today's engine (--before)")
+        return NotTested(
+            "how far rounding alone goes is not known: give a log of today's engine without a mismatch (--before)"
+        )
     noise = dense_noise(evidence)
     if noise.objections:
         return NotTested(f"the residual is not that of rounding: {noise.objections[0]}")

@@ -40,5 +40,5 @@ CAUSE = Cause(
     least=OF_A_MEAN,
     signature=signature,
     falsifier="the log ratios stay with repetition_penalty=1, the other penalties 0 and no logit_bias written out",
-    next="write out repetition_penalty=1 (generation_config=vllm), leave out logit_bias and sample again",
+    next="request repetition_penalty=1 (or start with generation_config=vllm) and no logit_bias, then sample again",
 )

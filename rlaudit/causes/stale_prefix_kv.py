@@ -44,7 +44,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 that only sequences with cached tokens show."""
     cached_T, of_weights = _reused(evidence)
     share = float(np.mean(cached_T))
-    because = f"is found only in tokens after a cached prefix{of_weights} (these are {100 * share:.0f} % of all tokens)"
+    because = f"is what tokens after a cached prefix{of_weights} ({100 * share:.0f} % of all) have more than the others"
     return part_signature(evidence, NAME, because)
 
 

@@ -79,7 +79,10 @@ def _parts() -> Iterator[str]:
     for finding in _report(INSPECT)["findings"]:
         if finding["severity"] == "error":
             yield _entry(f"ERROR {finding['rule']}", finding["message"])
-    yield _heading("And with the one setting that both name, on tokens of 0.18.1 that the trainer scored?", PROCESSED)
+    yield _heading(
+        "Does logprobs_mode=processed_logprobs, which both name, take it away? Tokens of 0.18.1 that the trainer scored:",
+        PROCESSED,
+    )
     yield from _layers(PROCESSED)
     yield f"\n{YOURS}"
 

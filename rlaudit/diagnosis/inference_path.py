@@ -324,9 +324,9 @@ def _which(names: Sequence[str], *, left: bool) -> str:
 def _effect_line(effect: Effect) -> str:
     text = f"{effect.factor}={effect.level}: {effect.verdict}"
     if effect.first is not None:
-        text += f"; k2 alone {figure(effect.first.difference, effect.first.low, effect.first.high)}"
+        text += f"; k2 changes by {figure(effect.first.difference, effect.first.low, effect.first.high)}"
     if effect.last is not None:
-        text += f", left out of parity {figure(effect.last.difference, effect.last.low, effect.last.high)}"
+        text += f"; without it in the parity arm by {figure(effect.last.difference, effect.last.low, effect.last.high)}"
     if effect.interacts:
         text += "; they disagree: it interacts with another factor"
     return text if effect.first is not None else f"{text} ({effect.because})"

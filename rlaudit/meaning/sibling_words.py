@@ -183,4 +183,4 @@ def more_often(excess: Estimate) -> str:
 
 def _size(side: Agreement) -> str:
     draws, prompts = counted(side.draws, "draw"), counted(side.prompts, "prompt")
-    return f"{draws} after beginnings that samples of a prompt share, {prompts}"
+    return f"{draws} where several samples of a prompt begin alike, {prompts}"

@@ -107,7 +107,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if divides is False:
         return None
     if isinstance(heat, Unknown):
-        open_question = f"Whether the trainer computes such logprobs is not known: {heat.reason}."
+        open_question = f"Whether the trainer computes raw logprobs as well is not known: {heat.reason}."
     elif heat != 1:
         open_question = f"A trainer that divides its logits by the temperature of {heat:g} computes other logprobs."
     elif cut or penalties(audit.after):
@@ -134,7 +134,7 @@ def _measured_shift(audit: Audit) -> str:
         return f". Raw logprobs of {version}, measured {shift}"
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
     shift = _shift(version, "cpu") if audit.after.value("model_runner") == "V1" else None
-    same = "" if platform == "cpu" else ", whose sampler is that of CUDA,"
+    same = "" if platform == "cpu" else " (its sampler is that of CUDA)"
     return "" if shift is None else f". Raw logprobs of {version}, measured with its CPU build{same} {shift}"
 
 

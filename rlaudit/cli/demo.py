@@ -80,7 +80,7 @@ def _parts() -> Iterator[str]:
         if finding["severity"] == "error":
             yield _entry(f"ERROR {finding['rule']}", finding["message"])
     yield _heading(
-        "Does logprobs_mode=processed_logprobs, which both name, take it away? Tokens of 0.18.1 that the trainer scored:",
+        "Does processed_logprobs, which both name, take it away? On tokens of 0.18.1 that the trainer scored:",
         PROCESSED,
     )
     yield from _layers(PROCESSED)

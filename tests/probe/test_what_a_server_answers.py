@@ -47,6 +47,7 @@ def test_each_parameter_is_found_in_the_report_or_left_out_of_it_and_every_draw_
     assert set(draws(result).values()) <= {True, None}
     assert draws(result)["temperature"] is True
     assert answer(result, "draws").found is False
+    assert answer(result, "together").found is False
 
 
 def test_what_a_router_strips_is_neither_in_the_report_nor_in_the_draws() -> None:

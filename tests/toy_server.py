@@ -85,11 +85,12 @@ class Toy:
         as_ids = bool(body.get("return_tokens_as_token_ids"))
         number = body.get("top_logprobs") if self.chat_only else body.get("logprobs")
         for _ in range(body["max_tokens"]):
-            drawn_V = _log_probabilities(prompt, said, asked)
-            seen_V = _log_probabilities(prompt, said, reported) + self.noise * self.rng.standard_normal(WORDS) + off
-            token = int(self.rng.choice(WORDS, p=np.exp(drawn_V - np.logaddexp.reduce(drawn_V))))
-            listed = np.argsort(-seen_V)[: number or 0]
-            rows.append((token, seen_V, [int(each) for each in listed]))
+            token = int(np.searchsorted(_cumulative(*_key(prompt, said, asked)), self.rng.random()))
+            seen_V, listed = _listed(*_key(prompt, said, reported), number or 0)
+            if self.noise or off:
+                seen_V = seen_V + self.noise * self.rng.standard_normal(WORDS) + off
+                listed = np.argsort(-seen_V)[: number or 0].tolist()
+            rows.append((token, seen_V, listed))
             said.append(token)
         names = [_name(token, as_ids) for token, _, _ in rows]
         if self.chat_only:
@@ -123,8 +124,24 @@ class Toy:
 
 
 def _log_probabilities(prompt: list[int], said: list[int], asked: Mapping[str, Any]) -> Floats:
+    return _known(*_key(prompt, said, asked))
+
+
+def _key(prompt: list[int], said: list[int], asked: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     bias = tuple((asked["logit_bias"] or {}).items())
-    return _known(tuple(prompt), tuple(said), tuple({**asked, "logit_bias": bias}.items()))
+    return tuple(prompt), tuple(said), tuple({**asked, "logit_bias": bias}.items())
+
+
+@lru_cache(maxsize=20_000)
+def _cumulative(*key: Any) -> Floats:
+    cumulative_V: Floats = np.cumsum(np.exp(_known(*key)))
+    return cumulative_V / cumulative_V[-1]
+
+
+@lru_cache(maxsize=20_000)
+def _listed(prompt: Any, said: Any, parameters: Any, number: int) -> tuple[Floats, list[int]]:
+    seen_V = _known(prompt, said, parameters)
+    return seen_V, np.argsort(-seen_V)[:number].tolist()
 
 
 @lru_cache(maxsize=20_000)

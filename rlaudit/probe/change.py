@@ -21,6 +21,8 @@ from rlaudit.probe.answer import Position
 
 # Log likelihood ratio, nats, from which draws decide: one in 1,100 by chance.
 DECIDES = 7.0
+# Of one prompt, nats: none decides against all others, as noise or equal logits may exchange two ranks.
+MOST = 30.0
 # A prediction is told from another if it is so many tolerances from it.
 APART = 4.0
 
@@ -61,6 +63,8 @@ class Change:
     cuts: bool = False
     # Whether it looks at tokens that stand before: those that were generated, or those of the prompt as well.
     looks_back: Literal["", "generated", "prompt"] = ""
+    # Whether its value shows, and not only that it is applied.
+    sized: bool = True
 
 
 @cache
@@ -142,7 +146,7 @@ def _far(differences: Floats) -> float:
 
 
 def draws_ratio(context: Context, drawn: Sequence[str], weights_K: Floats, cuts: bool) -> float:
-    """Return the log likelihood ratio, nats, of draws with a change applied against without it.
+    """Return the log likelihood ratio, nats, of draws with a change applied against without it, at most MOST.
 
     Alternatives that were not listed are known to be cut only if the change cuts; else draws among the listed decide.
     """
@@ -153,10 +157,10 @@ def draws_ratio(context: Context, drawn: Sequence[str], weights_K: Floats, cuts:
     if fallen_K.any():
         return _fewer_than(context.logprobs_K, fallen_K, listed)
     if cuts and (outside or np.isneginf(weights_K[listed]).any()):
-        return -np.inf
+        return -MOST
     without_K = context.logprobs_K if cuts else context.logprobs_K - np.logaddexp.reduce(context.logprobs_K)
     applied_K = weights_K if cuts else weights_K - np.logaddexp.reduce(weights_K)
-    return float(np.sum(applied_K[listed] - without_K[listed]))
+    return float(np.clip(np.sum(applied_K[listed] - without_K[listed]), -MOST, MOST))
 
 
 def _fewer_than(logprobs_K: Floats, fallen_K: NDArray[np.bool_], listed: NDArray[np.int64]) -> float:
@@ -167,4 +171,5 @@ def _fewer_than(logprobs_K: Floats, fallen_K: NDArray[np.bool_], listed: NDArray
     misses = len(listed) - hits
     if not 0 < share < 1:
         return 0.0
-    return hits * float(np.log(half / share)) + misses * float(np.log((1 - half) / (1 - share)))
+    ratio = hits * float(np.log(half / share)) + misses * float(np.log((1 - half) / (1 - share)))
+    return float(np.clip(ratio, -MOST, MOST))

@@ -5,16 +5,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
 from rlaudit.arrays import Floats
 from rlaudit.probe.answer import ID_PREFIX, NotAnAnswer
 from rlaudit.probe.change import DECIDES, Change, Fit, draws_ratio, report_fit
 from rlaudit.probe.observed import Observations, Observed
 from rlaudit.probe.server import Refused, Server
 
-# Of the log likelihood ratio of one prompt, nats.
-MOST = 30.0
 # Prompts and values of one parameter.
 MOST_REQUESTS = 8
 
@@ -56,8 +52,7 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
             draws += len(positions)
             fits.append(report_fit(found.context, positions[0], weights_K, change.cuts))
             drawn = [position.token for position in positions]
-            # No prompt decides against all others: noise may exchange two ranks.
-            ratio += float(np.clip(draws_ratio(found.context, drawn, weights_K, change.cuts), -MOST, MOST))
+            ratio += draws_ratio(found.context, drawn, weights_K, change.cuts)
     if not fits:
         return _untold(change, refusal or "in no prompt does it change what this model would say next")
     said = [fit.told(seen.tolerance) for fit in fits]

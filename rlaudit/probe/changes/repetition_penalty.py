@@ -15,4 +15,4 @@ def applied(context: Context, value: float) -> Floats:
     return np.where(context.before_K, np.nan, context.logprobs_K)
 
 
-CHANGE = Change("repetition_penalty", lambda _: (1.3,), (1.05, 1.1, 1.2), applied, looks_back="prompt")
+CHANGE = Change("repetition_penalty", lambda _: (1.3,), (1.1,), applied, looks_back="prompt", sized=False)

@@ -48,9 +48,9 @@ def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, li
     scores = {value: _scores(change, value, asked, seen.tolerance, reported) for value in change.usual}
     # The value that fits best in a prompt, of those that are sure in all: not every value can be tried in every prompt.
     sure = {value: sum(each) / len(each) for value, each in scores.items() if sum(each) > DECIDES}
-    if sure:
+    if sure and change.sized:
         return f"{change.name} about {max(sure, key=lambda value: sure[value])}", []
-    if any(_reported_apart(found, positions[0]) > seen.tolerance for found, positions in asked):
+    if sure or any(_reported_apart(found, positions[0]) > seen.tolerance for found, positions in asked):
         return f"another {change.name}", []
     if asked and reported:
         # A filter or penalty moves every logprob of such a report.

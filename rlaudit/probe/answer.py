@@ -16,7 +16,7 @@ ID_PREFIX = "token_id:"
 
 
 class NotAnAnswer(ValueError):
-    """What a server returned is no answer of the kind that was asked for."""
+    """What a server returned is no answer of the kind that was requested."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Answer:
     """The choices of one request, each with its positions."""
 
     choices: tuple[tuple[Position, ...], ...]
-    # Logprob of each token of the prompt, None for the first; empty if none was asked for.
+    # Logprob of each token of the prompt, None for the first; empty if none was requested.
     prompt: tuple[float | None, ...] = ()
 
     def drawn(self, place: int = 0) -> Iterator[Position]:
@@ -121,16 +121,16 @@ def _of(value: Any, key: str) -> Any:
 
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:
-    found = _of(value, key)
-    if not isinstance(found, Mapping):
+    value_of_key = _of(value, key)
+    if not isinstance(value_of_key, Mapping):
         raise NotAnAnswer(f"it has no {key}")
-    return found
+    return value_of_key
 
 
 def _list(value: Any, key: str, may_lack: bool = False) -> list[Any]:
-    found = _of(value, key)
-    if may_lack and found is None:
+    value_of_key = _of(value, key)
+    if may_lack and value_of_key is None:
         return []
-    if not isinstance(found, list) or not (found or may_lack):
+    if not isinstance(value_of_key, list) or not (value_of_key or may_lack):
         raise NotAnAnswer(f"it has no {key}")
-    return found
+    return value_of_key

@@ -27,7 +27,7 @@ def _lines(probed: Probed) -> Iterator[str]:
     yield f"model: {json.dumps(who.model)}"
     if who.most_tokens:
         yield f"max-model-len: {who.most_tokens}"
-    reported = {told.in_report for told in probed.parameters}
+    reported = {parameter.in_report for parameter in probed.parameters}
     if who.release and Version(who.release) >= MODES_SINCE and reported & {True, False} and len(reported - {None}) == 1:
         yield f"logprobs-mode: {'processed' if True in reported else 'raw'}_logprobs"
     cached = who.cache.get("enable_prefix_caching")

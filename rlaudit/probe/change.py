@@ -1,6 +1,6 @@
 """A sampling parameter, and what logprobs and draws are if a server applies it.
 
-A context is asked for twice: with every parameter neutral, and with one changed. What the change does to log
+A context is requested twice: with every parameter neutral, and with one changed. What the change does to log
 probabilities is known from the sampler's definition (vLLM v1/sample/sampler.py), up to a constant that only the whole
 vocabulary knows. Two questions have answers of their own: whether the *report* has it, and whether *draws* follow it.
 """
@@ -55,7 +55,7 @@ class Change:
     """One parameter, by vLLM's name."""
 
     name: str
-    # The values that are asked for in a context, and those that servers put in by themselves.
+    # The values that are requested in a context, and those that servers put in by themselves.
     values: Callable[[Context], Sequence[Any]]
     usual: Sequence[Any]
     applied: Applied
@@ -84,9 +84,9 @@ def context_of(
     in_prompt: Iterable[str] = (),
     biased: str | None = None,
 ) -> Context:
-    """Return the context of a position that was asked for with every parameter neutral.
+    """Return the context of a position that was requested with every parameter neutral.
 
-    listed: how many alternatives were asked for. vLLM lists the token that was drawn as well, which may rank far below.
+    listed: how many alternatives were requested. vLLM lists the token that was drawn as well, which may rank far below.
     """
     ranked = sorted(position.top.items(), key=lambda pair: -pair[1])[:listed]
     tokens = tuple(token for token, _ in ranked)

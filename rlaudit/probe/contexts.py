@@ -1,6 +1,6 @@
 """The prompts: some whose next token is open, some whose next token stands before.
 
-Any text will do. Which of them are of use with this model shows when they are asked for.
+Any text will do. Which of them are of use with this model shows when they are asked.
 """
 
 # Many words may follow, several of them likely.

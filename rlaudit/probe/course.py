@@ -46,11 +46,11 @@ class Probed:
 
     def parameter(self, name: str) -> Told | None:
         """Return what is told of a parameter, None if the course ended before it."""
-        return next((told for told in self.parameters if told.name == name), None)
+        return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
 
 def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> Probed:
-    """Ask a server everything. say_now: told what is asked next.
+    """Ask a server everything. say_now: is given what is asked next.
 
     Raises NotFinished if the server cannot be asked at all.
     """
@@ -69,7 +69,7 @@ def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> 
         for change in changes():
             say_now(f"{server.address}: {change.name}")
             parameters.append(tell(server, change, seen))
-        seen = replace(seen, reported=frozenset(told.name for told in parameters if told.in_report))
+        seen = replace(seen, reported=frozenset(parameter.name for parameter in parameters if parameter.in_report))
         for check in checks():
             say_now(f"{server.address}: {check.question}")
             before, since = server.budget.asked, time.monotonic()

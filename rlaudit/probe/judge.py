@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_sampling import Meanings
 
 RAW_LOGPROBS, PENALTY = "raw-logprobs", "penalty"
-# Before it, processed logprobs were those before temperature and filters (v1/sample/sampler.py of 0.10.1.1, 0.10.2).
+# Before it, processed logprobs were those before temperature and filters (vLLM 0.10.1.1 sampler, 0.10.2 sampler).
 PROCESSED_SINCE = Version("0.10.2")
 NO_TRAINER = "no trainer was named"
 NAME_ONE = "name the trainer: --config run.sh, or --temperature T and --trainer-temperature T"
@@ -38,9 +38,13 @@ def layers_of(probed: Probed, meanings: "Meanings | None") -> list[Judgement]:
 def reported_of(probed: Probed, sampling: Semantics) -> tuple[Semantics, tuple[str, ...]]:
     """Return what a report of such a request means, and the parameters of the request of which that is not told."""
     on = asked_of(sampling)
-    told = {name: probed.parameter(name) for name in on}
-    open_names = tuple(name for name, parameter in told.items() if parameter is None or parameter.in_report is None)
-    without = {name: getattr(RAW, name) for name, parameter in told.items() if parameter and not parameter.in_report}
+    parameters = {name: probed.parameter(name) for name in on}
+    open_names = tuple(
+        name for name, parameter in parameters.items() if parameter is None or parameter.in_report is None
+    )
+    without = {
+        name: getattr(RAW, name) for name, parameter in parameters.items() if parameter and not parameter.in_report
+    }
     return replace(sampling, **without), open_names
 
 
@@ -56,7 +60,9 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
     dropped = [name for name in asked_of(sampling) if _drawn(probed, name) is False]
     hidden = [answer for answer in probed.checks if answer.name == "draws" and answer.checked.found]
     evidence = tuple(
-        f"{name}: {told.because}" for name in asked_of(sampling) if (told := probed.parameter(name)) is not None
+        f"{name}: {parameter.because}"
+        for name in asked_of(sampling)
+        if (parameter := probed.parameter(name)) is not None
     )
     if dropped:
         return judged_as(
@@ -109,8 +115,8 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
 
 
 def _drawn(probed: Probed, name: str) -> bool | None:
-    told = probed.parameter(name)
-    return None if told is None else told.in_draws
+    parameter = probed.parameter(name)
+    return None if parameter is None else parameter.in_draws
 
 
 def _cause(apart: Sequence[str], reported: Semantics, sampling: Semantics) -> str:
@@ -135,8 +141,8 @@ def raw_step(release: str | None) -> str:
 def answer_of(probed: Probed) -> list[str]:
     """Return in sentences what the logprobs of a server mean."""
     reports: dict[Any, list[str]] = {True: [], False: [], None: []}
-    for told in probed.parameters:
-        reports[told.in_report].append(told.name)
+    for parameter in probed.parameters:
+        reports[parameter.in_report].append(parameter.name)
     has, lacks, untold = reports[True], reports[False], reports[None]
     lines = []
     if lacks and not has:
@@ -146,7 +152,7 @@ def answer_of(probed: Probed) -> list[str]:
         lines.append(f"The logprobs are processed: they have {_which(has, probed)}.")
     elif has and lacks:
         lines.append(f"The logprobs have {enumerated(has)}, and leave out {enumerated(lacks)}.")
-    dropped = [told.name for told in probed.parameters if told.in_draws is False]
+    dropped = [parameter.name for parameter in probed.parameters if parameter.in_draws is False]
     if dropped:
         lines.append(f"The server does not apply {enumerated(dropped)}: something before the sampler drops it.")
     lines += [

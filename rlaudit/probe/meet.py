@@ -17,6 +17,8 @@ OPTIONAL = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequen
 AS_IDS = "return_tokens_as_token_ids"
 LOGPROBS = (20, 5, 2, 1)
 MOST_OF_A_NAME = 200
+CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{([^}\n]{0,4000})\}", re.MULTILINE)
+LABEL = re.compile(r'(\w{1,60})="([^"]{0,200})"')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,45 +78,45 @@ def _models(server: Server) -> dict[str, int | None]:
 
 def _settle(server: Server) -> None:
     """Leave out what the server refuses, one thing after the other, in completions and then in chats."""
-    said: list[str] = []
+    refusals: list[str] = []
     for chat in (False, True):
         server.chat = chat
-        if _tried(server, said):
+        if _tried(server, refusals):
             return
-        if _without_extras(server, said):
+        if _without_extras(server, refusals):
             return
-    why = f": {said[-1]}" if said else ""
+    why = f": {refusals[-1]}" if refusals else ""
     raise NotFinished(f"{server.address} returns no logprobs, for completions or chats{why}", "does it serve a model?")
 
 
-def _without_extras(server: Server, said: list[str]) -> bool:
+def _without_extras(server: Server, refusals: list[str]) -> bool:
     """Ask for as little as can be, then add what is taken; False if even that is refused."""
     server.refuses = dict.fromkeys((*OPTIONAL, AS_IDS), "")
     server.most_choices = 1
     for number in LOGPROBS:
         server.most_logprobs = number
-        if _tried(server, said):
+        if _tried(server, refusals):
             break
     else:
         server.refuses, server.most_logprobs, server.most_choices = {}, LOGPROBS[0], 64
         return False
     for name in (*OPTIONAL, AS_IDS):
         server.refuses.pop(name)
-        if not _tried(server, said):
-            server.refuses[name] = said[-1]
+        if not _tried(server, refusals):
+            server.refuses[name] = refusals[-1]
     for number in (64, 8):
         server.most_choices = number
-        if _tried(server, said):
+        if _tried(server, refusals):
             return True
     server.most_choices = 1
     return True
 
 
-def _tried(server: Server, said: list[str]) -> bool:
+def _tried(server: Server, refusals: list[str]) -> bool:
     try:
         return _has_alternatives(server.ask(TRIED, choices=server.most_choices))
     except (Refused, NotAnAnswer) as error:
-        said.append(str(error))
+        refusals.append(str(error))
         return False
 
 
@@ -124,12 +126,8 @@ def _has_alternatives(answer: Answer) -> bool:
 
 def _cache(metrics: object) -> dict[str, str]:
     """Return the labels of `vllm:cache_config_info`, which every release from 0.8.5 on has."""
-    found = (
-        re.search(r"^vllm:cache_config_info\{([^}\n]{0,4000})\}", metrics, re.MULTILINE)
-        if isinstance(metrics, str)
-        else None
-    )
-    return dict(re.findall(r'(\w{1,60})="([^"]{0,200})"', found[1])) if found else {}
+    line = CACHE_CONFIG.search(metrics) if isinstance(metrics, str) else None
+    return dict(LABEL.findall(line[1])) if line else {}
 
 
 def _release(version: object) -> str | None:

@@ -30,7 +30,7 @@ def move_between(
 
 def differences(today: Probed, after: Probed) -> tuple[list[str], list[str]]:
     """Return the parameters of which the two servers surely differ, and those that one of them does not tell of."""
-    pairs = [(told, after.parameter(told.name)) for told in today.parameters]
+    pairs = [(parameter, after.parameter(parameter.name)) for parameter in today.parameters]
     changed = [mine.name for mine, its in pairs if its is not None and _differ(mine, its)]
     untold = [
         mine.name for mine, its in pairs
@@ -48,7 +48,7 @@ def _of_reports(today: Probed, after: Probed) -> LayerChange:
     """Return what the move does to the meaning of logprobs, no matter what a trainer assumes."""
     changed, untold = differences(today, after)
     if changed:
-        new = [name for name in changed if (told := after.parameter(name)) and told.in_report]
+        new = [name for name in changed if (parameter := after.parameter(name)) and parameter.in_report]
         left = [name for name in changed if name not in new]
         clauses = [f"{enumerated(left)} no longer in the report"] if left else []
         clauses += [f"{enumerated(new)} now in the report"] if new else []
@@ -73,7 +73,7 @@ def _side(probed: Probed, layers: Sequence[Judgement]) -> Side:
 def _step(today: Probed, after: Probed) -> str:
     """Return what brings back the parameters that are no longer in the report; "" if there are none."""
     changed, _ = differences(today, after)
-    left = [name for name in changed if (told := after.parameter(name)) and told.in_report is False]
+    left = [name for name in changed if (parameter := after.parameter(name)) and parameter.in_report is False]
     return raw_step(after.who.release) if left else ""
 
 
@@ -84,8 +84,8 @@ def _answer(meaning: LayerChange, step: str) -> tuple[str, ...]:
         Change.BROKEN: "The move breaks what the logprobs mean",
         Change.FIXED: "The move fixes what the logprobs mean",
     }
-    said = sentences.get(meaning.change, "Whether the move changes what the logprobs mean is not known")
-    lines = [f"{said}: {meaning.because}."]
+    sentence = sentences.get(meaning.change, "Whether the move changes what the logprobs mean is not known")
+    lines = [f"{sentence}: {meaning.because}."]
     if meaning.change.is_worse and step:
         lines.append(f"To do: {step}.")
     return tuple(lines)

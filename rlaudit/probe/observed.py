@@ -56,7 +56,7 @@ class Observations:
     repeated: Sequence[Observed]
     # Root mean square difference between the reports of equal requests, of the noisiest prompt, nats.
     noise: float
-    # Parameters that the report was found to have.
+    # Parameters that the report was observed to have.
     reported: frozenset[str] = frozenset()
 
     def of(self, change: Change) -> Sequence[Observed]:
@@ -73,11 +73,11 @@ class Observations:
 
 def observe(server: Server) -> Observations:
     """Ask every prompt twice with every parameter neutral."""
-    opened = [found for prompt in OPEN if (found := _open(server, prompt, _twice(server, prompt, 1)))]
+    opened = [observed for prompt in OPEN if (observed := _open(server, prompt, _twice(server, prompt, 1)))]
     answers = {prompt: _twice(server, prompt, 2) for prompt in REPEATING}
-    repeating = [found for prompt, twice in answers.items() if (found := _next(server, prompt, twice))]
-    repeated = [found for prompt, twice in answers.items() if (found := _second(server, prompt, twice))]
-    noise = max((_noise(found.reports) for found in (*opened, *repeating, *repeated)), default=0.0)
+    repeating = [observed for prompt, twice in answers.items() if (observed := _next(server, prompt, twice))]
+    repeated = [observed for prompt, twice in answers.items() if (observed := _second(server, prompt, twice))]
+    noise = max((_noise(observed.reports) for observed in (*opened, *repeating, *repeated)), default=0.0)
     return Observations(opened, repeating, repeated, noise)
 
 

@@ -20,7 +20,7 @@ class Told:
     """One parameter. None: not told, and `because` says why."""
 
     name: str
-    # Values that were asked for.
+    # Values that were requested.
     asked: Sequence[float]
     in_report: bool | None
     in_draws: bool | None
@@ -37,31 +37,31 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
     fits: list[Fit] = []
     values: set[float] = set()
     ratio, draws, refusal = 0.0, 0, ""
-    for found, value, weights_K in _usable(change, seen.of(change)):
-        asked = _as_asked(server, change, value, found)
+    for observed, value, weights_K in _usable(change, seen.of(change)):
+        asked = _as_asked(server, change, value, observed)
         if asked is None:
             return _untold(change, "the server shows no token ids, which a bias is given by")
         try:
-            answer = server.ask(**found.request(server.most_choices, **{change.name: asked}))
+            answer = server.ask(**observed.request(server.most_choices, **{change.name: asked}))
         except (Refused, NotAnAnswer) as error:
             refusal = str(error)
             continue
-        positions = found.positions(answer)
+        positions = observed.positions(answer)
         if positions:
             values.add(float(value))
             draws += len(positions)
-            fits.append(report_fit(found.context, positions[0], weights_K, change.cuts))
+            fits.append(report_fit(observed.context, positions[0], weights_K, change.cuts))
             drawn = [position.token for position in positions]
-            ratio += draws_ratio(found.context, drawn, weights_K, change.cuts)
+            ratio += draws_ratio(observed.context, drawn, weights_K, change.cuts)
     if not fits:
         return _untold(change, refusal or "in no prompt does it change what this model would say next")
-    said = [fit.told(seen.tolerance) for fit in fits]
+    by_prompt = [fit.told(seen.tolerance) for fit in fits]
     in_draws = True if ratio > DECIDES else False if ratio < -DECIDES else None
     if change.name == "logit_bias" and in_draws is not True and not _shows_ids(seen.of(change)):
         # A text may be another token by itself than where it was listed.
         return _untold(change, "the server shows no token ids, and the id that it has for a text had no effect")
-    in_report = _agreed(said)
-    because = _because(said, min(fits, key=_decisive), in_draws, draws, seen.tolerance)
+    in_report = _agreed(by_prompt)
+    because = _because(by_prompt, min(fits, key=_decisive), in_draws, draws, seen.tolerance)
     return Told(
         name=change.name,
         asked=sorted(values),
@@ -73,36 +73,38 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
     )
 
 
-def _usable(change: Change, observed: Sequence[Observed]) -> list[tuple[Observed, Any, Floats]]:
+def _usable(change: Change, prompts: Sequence[Observed]) -> list[tuple[Observed, Any, Floats]]:
     """Return the prompts and values in which the parameter would show, and what it would do there."""
     usable = []
-    for found in observed:
-        weighed = ((value, change.applied(found.context, value)) for value in change.values(found.context))
-        usable.append([(found, value, weights_K) for value, weights_K in weighed if weights_K is not None])
+    for observed in prompts:
+        weighed = ((value, change.applied(observed.context, value)) for value in change.values(observed.context))
+        usable.append([(observed, value, weights_K) for value, weights_K in weighed if weights_K is not None])
     # One value of each prompt before a second one of any.
     in_turn = (tried for row in zip_longest(*usable) for tried in row if tried is not None)
     return list(in_turn)[:MOST_REQUESTS]
 
 
-def _as_asked(server: Server, change: Change, value: Any, found: Observed) -> Any:
+def _as_asked(server: Server, change: Change, value: Any, observed: Observed) -> Any:
     """Return the value as a request holds it: a bias is a mapping from ids. None if no id is known."""
     if change.name != "logit_bias":
         return value
-    token = next(token for token, is_it in zip(found.context.tokens, found.context.biased_K, strict=True) if is_it)
+    token = next(
+        token for token, is_it in zip(observed.context.tokens, observed.context.biased_K, strict=True) if is_it
+    )
     if token.startswith(ID_PREFIX):
         return {token.removeprefix(ID_PREFIX): value}
     ids = server.ids_of(token)
     return {str(ids[-1]): value} if ids is not None and len(ids) == 1 else None
 
 
-def _shows_ids(observed: Sequence[Observed]) -> bool:
-    return any(token.startswith(ID_PREFIX) for found in observed for token in found.context.tokens)
+def _shows_ids(prompts: Sequence[Observed]) -> bool:
+    return any(token.startswith(ID_PREFIX) for observed in prompts for token in observed.context.tokens)
 
 
-def _agreed(told: Sequence[bool | None]) -> bool | None:
+def _agreed(by_prompt: Sequence[bool | None]) -> bool | None:
     """Return what the prompts say that say something, None if they contradict each other or none does."""
-    said = {value for value in told if value is not None}
-    return said.pop() if len(said) == 1 else None
+    answers = {value for value in by_prompt if value is not None}
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _decisive(fit: Fit) -> float:
@@ -111,9 +113,11 @@ def _decisive(fit: Fit) -> float:
     return near - min(far, 100.0)
 
 
-def _because(said: Sequence[bool | None], clearest: Fit, in_draws: bool | None, draws: int, tolerance: float) -> str:
+def _because(
+    by_prompt: Sequence[bool | None], clearest: Fit, in_draws: bool | None, draws: int, tolerance: float
+) -> str:
     figures = f"{_nats(clearest.without)} from a report without it, {_nats(clearest.applied)} from one with it"
-    have, lack = said.count(True), said.count(False)
+    have, lack = by_prompt.count(True), by_prompt.count(False)
     if have and lack:
         reported = f"{have} of {have + lack} prompts have it, {lack} not: is there one server behind this address?"
     elif have or lack:

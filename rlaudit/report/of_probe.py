@@ -77,7 +77,11 @@ def _not_seen(servers: Sequence[Probed], meanings: "Meanings | None") -> list[st
         prefix = f"{probed.who.address}: " if len(servers) > 1 else ""
         if probed.stopped:
             lines.append(f"{prefix}ended early: {probed.stopped}")
-        lines += [f"{prefix}{told.name}: {told.because}" for told in probed.parameters if told.in_report is None]
+        lines += [
+            f"{prefix}{parameter.name}: {parameter.because}"
+            for parameter in probed.parameters
+            if parameter.in_report is None
+        ]
         lines += [
             f"{prefix}{answered.question} {answered.checked.answer}"
             for answered in probed.checks

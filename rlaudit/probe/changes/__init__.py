@@ -1,1 +1,1 @@
-"""Sampling parameters, one a file: what is asked for, and what it does to log probabilities if it is applied."""
+"""Sampling parameters, one a file: what is requested, and what it does to log probabilities if it is applied."""

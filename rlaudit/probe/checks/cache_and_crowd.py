@@ -1,6 +1,6 @@
 """Does a logprob depend on what the server holds in its cache, or on what it does at the same time?
 
-A long prompt that nobody has asked before is read whole the first time, and from the prefix cache after that; then it
+A new, long prompt is read whole the first time, and from the prefix cache after that; then it
 is asked with others in flight. Equal requests, asked one after another, say how much of a difference is noise.
 """
 

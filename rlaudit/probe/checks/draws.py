@@ -21,7 +21,7 @@ FEWEST = 100
 def ask(server: Server, seen: Observations) -> Checked:
     """Judge the draws that were made for the prompts with an open next token."""
     del server
-    draws = sum(len(found.drawn) for found in seen.open)
+    draws = sum(len(observed.drawn) for observed in seen.open)
     if draws < FEWEST:
         return untold(f"{draws} draws are too few to tell")
     p = p_value(seen)
@@ -39,28 +39,28 @@ def ask(server: Server, seen: Observations) -> Checked:
 def p_value(seen: Observations, seed: int = 0) -> float:
     """Return the probability of draws at least as far from the reported distribution."""
     rng = np.random.default_rng(seed)
-    observed, simulated = 0.0, np.zeros(SIMULATIONS)
-    for found in seen.open:
-        probabilities = _probabilities(found)
-        counts = _counts(found)
-        observed += float(_distance(counts[None], probabilities)[0])
+    distance, simulated = 0.0, np.zeros(SIMULATIONS)
+    for observed in seen.open:
+        probabilities = _probabilities(observed)
+        counts = _counts(observed)
+        distance += float(_distance(counts[None], probabilities)[0])
         drawn = rng.multinomial(int(counts.sum()), probabilities, SIMULATIONS)
         simulated += _distance(drawn.astype(np.float64), probabilities)
-    return float((1 + np.sum(simulated >= observed)) / (1 + SIMULATIONS))
+    return float((1 + np.sum(simulated >= distance)) / (1 + SIMULATIONS))
 
 
-def _probabilities(found: Observed) -> Floats:
+def _probabilities(observed: Observed) -> Floats:
     """Return the probabilities of the listed tokens and of all others."""
-    listed = np.exp(found.context.logprobs_K)
+    listed = np.exp(observed.context.logprobs_K)
     whole = np.append(listed, max(1.0 - listed.sum(), 1e-9))
     probabilities: Floats = whole / whole.sum()
     return probabilities
 
 
-def _counts(found: Observed) -> Floats:
-    times = Counter(found.drawn)
-    listed = [times[token] for token in found.context.tokens]
-    return np.array([*listed, len(found.drawn) - sum(listed)], dtype=np.float64)
+def _counts(observed: Observed) -> Floats:
+    times = Counter(observed.drawn)
+    listed = [times[token] for token in observed.context.tokens]
+    return np.array([*listed, len(observed.drawn) - sum(listed)], dtype=np.float64)
 
 
 def _distance(counts_NK: Floats, probabilities_K: Floats) -> Floats:

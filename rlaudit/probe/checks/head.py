@@ -14,8 +14,8 @@ def ask(server: Server, seen: Observations) -> Checked:
     """Judge the alternatives that were listed with every parameter neutral."""
     del server
     rows_TK = np.full((len(seen.open), LISTED), np.nan)
-    for row, found in enumerate(seen.open):
-        listed = found.context.logprobs_K[:LISTED]
+    for row, observed in enumerate(seen.open):
+        listed = observed.context.logprobs_K[:LISTED]
         rows_TK[row, : len(listed)] = listed
     if not len(rows_TK):
         return untold("no prompt of those tried has an open next token with this model")

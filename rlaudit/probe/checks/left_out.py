@@ -42,15 +42,15 @@ def ask(server: Server, seen: Observations) -> Checked:
 
 def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, list[object]]:
     """Return the parameter with the value that fits best, "" if none does, and the values that would not show."""
-    observed = seen.of(change)[:MOST_PROMPTS]
-    asked = [(found, positions) for found in observed if (positions := _asked(server, change, found))]
+    prompts = seen.of(change)[:MOST_PROMPTS]
+    asked = [(observed, positions) for observed in prompts if (positions := _asked(server, change, observed))]
     reported = change.name in seen.reported
     scores = {value: _scores(change, value, asked, seen.tolerance, reported) for value in change.usual}
     # The value that fits best in a prompt, of those that are sure in all: not every value can be tried in every prompt.
     sure = {value: sum(each) / len(each) for value, each in scores.items() if sum(each) > DECIDES}
     if sure and change.sized:
         return f"{change.name} about {max(sure, key=lambda value: sure[value])}", []
-    if sure or any(_reported_apart(found, positions[0]) > seen.tolerance for found, positions in asked):
+    if sure or any(_reported_apart(observed, positions[0]) > seen.tolerance for observed, positions in asked):
         return f"another {change.name}", []
     if asked and reported:
         # A filter or penalty moves every logprob of such a report.
@@ -58,23 +58,23 @@ def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, li
     return "", [value for value, each in scores.items() if sum(each) > -DECIDES]
 
 
-def _asked(server: Server, change: Change, found: Observed) -> list[Position]:
+def _asked(server: Server, change: Change, observed: Observed) -> list[Position]:
     try:
-        return found.positions(server.ask(**found.request(server.most_choices, **{change.name: None})))
+        return observed.positions(server.ask(**observed.request(server.most_choices, **{change.name: None})))
     except (Refused, NotAnAnswer):
         return []
 
 
-def _reported_apart(found: Observed, position: Position) -> float:
+def _reported_apart(observed: Observed, position: Position) -> float:
     """Return by how much a report differs from that with the parameter written out, nats; inf if a token is cut."""
-    if position.cut & set(found.context.tokens):
+    if position.cut & set(observed.context.tokens):
         return float("inf")
-    both = list(_both(found, position))
+    both = list(_both(observed, position))
     return float(np.sqrt(np.mean(np.square(both)))) if both else 0.0
 
 
-def _both(found: Observed, position: Position) -> Iterator[float]:
-    for token, logprob in zip(found.context.tokens, found.context.logprobs_K, strict=True):
+def _both(observed: Observed, position: Position) -> Iterator[float]:
+    for token, logprob in zip(observed.context.tokens, observed.context.logprobs_K, strict=True):
         if token in position.top:
             yield position.top[token] - logprob
 
@@ -87,12 +87,12 @@ def _scores(
     reported: whether the report is known to have the parameter; else one without it says nothing.
     """
     scores = []
-    for found, positions in asked:
-        weights_K = change.applied(found.context, value)
+    for observed, positions in asked:
+        weights_K = change.applied(observed.context, value)
         if weights_K is None:
             continue
-        score = draws_ratio(found.context, [position.token for position in positions], weights_K, change.cuts)
-        fit = report_fit(found.context, positions[0], weights_K, change.cuts)
+        score = draws_ratio(observed.context, [position.token for position in positions], weights_K, change.cuts)
+        fit = report_fit(observed.context, positions[0], weights_K, change.cuts)
         if reported or fit.without > tolerance:
             near, far = (min(distance, FAR * tolerance) / tolerance for distance in (fit.applied, fit.without))
             score += 0.5 * (far**2 - near**2)

@@ -1,4 +1,4 @@
-"""Does a logprob depend on how many are asked for? It did in some releases (vllm#44319)."""
+"""Does a logprob depend on how many are requested? It did in some releases (vllm#44319)."""
 
 from rlaudit.probe.answer import NotAnAnswer
 from rlaudit.probe.checked import Check, Checked, untold
@@ -12,13 +12,13 @@ PROMPTS = 3
 def ask(server: Server, seen: Observations) -> Checked:
     """Ask for fewer logprobs, and hold what is listed against what was listed with the most."""
     largest, compared = 0.0, 0
-    for found in seen.open[:PROMPTS]:
-        before = dict(zip(found.context.tokens, found.context.logprobs_K, strict=True))
+    for observed in seen.open[:PROMPTS]:
+        before = dict(zip(observed.context.tokens, observed.context.logprobs_K, strict=True))
         for number in NUMBERS:
             if number >= server.most_logprobs:
                 continue
             try:
-                position = server.ask(found.prompt, logprobs=number).choices[0][0]
+                position = server.ask(observed.prompt, logprobs=number).choices[0][0]
             except (Refused, NotAnAnswer, IndexError):
                 continue
             for token in position.top.keys() & before.keys():
@@ -30,12 +30,14 @@ def ask(server: Server, seen: Observations) -> Checked:
     if largest > seen.tolerance:
         return Checked(
             found=True,
-            answer=f"logprobs differ by up to {largest:.3f} nats with how many are asked for",
+            answer=f"logprobs differ by up to {largest:.3f} nats with how many are requested",
             figures=figures,
         )
     return Checked(
-        found=False, answer=f"asked for 1, 2, 5 or more, they differ by at most {largest:.1g} nats", figures=figures
+        found=False,
+        answer=f"with 1, 2, 5 or more requested, they differ by at most {largest:.1g} nats",
+        figures=figures,
     )
 
 
-CHECK = Check("number-asked", "Does a logprob depend on how many are asked for?", ask)
+CHECK = Check("number-asked", "Does a logprob depend on how many are requested?", ask)

@@ -16,17 +16,17 @@ PROMPTS = 2
 def ask(server: Server, seen: Observations) -> Checked:
     """Generate some tokens, then ask for them as a prompt."""
     differences: list[float] = []
-    for found in seen.open[:PROMPTS]:
-        ids = None if server.chat else server.ids_of(found.prompt)
+    for observed in seen.open[:PROMPTS]:
+        ids = None if server.chat else server.ids_of(observed.prompt)
         if ids is None:
             return untold("the server does not say which token ids a prompt has")
         try:
             choice = server.ask(ids, tokens=TOKENS).choices[0]
-            said = [_id(position.token) for position in choice]
-            read = server.ask([*ids, *said], prompt_logprobs=0).prompt
+            drawn = [_id(position.token) for position in choice]
+            read = server.ask([*ids, *drawn], prompt_logprobs=0).prompt
         except (Refused, NotAnAnswer, ValueError) as error:
             return untold(f"the server returns no logprobs of a prompt: {error}")
-        if len(read) != len(ids) + len(said):
+        if len(read) != len(ids) + len(drawn):
             continue
         pairs = zip(read[len(ids) :], choice, strict=True)
         differences += [abs(again - position.logprob) for again, position in pairs if again is not None]

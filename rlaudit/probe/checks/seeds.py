@@ -13,9 +13,9 @@ SEED = 7
 def ask(server: Server, seen: Observations) -> Checked:
     """Ask the same with the same seed twice."""
     tokens, other, bytes_apart = 0, 0, 0
-    for found in seen.open[:PROMPTS]:
+    for observed in seen.open[:PROMPTS]:
         try:
-            one, two = (server.ask(found.prompt, tokens=TOKENS, seed=SEED).choices[0] for _ in range(2))
+            one, two = (server.ask(observed.prompt, tokens=TOKENS, seed=SEED).choices[0] for _ in range(2))
         except (Refused, NotAnAnswer) as error:
             return untold(f"the server takes no seed: {error}")
         for mine, its in zip(one, two, strict=False):

@@ -18,19 +18,19 @@ PROMPTS = 3
 
 
 def ask(server: Server, seen: Observations) -> Checked:
-    """Ask for both, and hold the report against what each parameter was found to be."""
+    """Ask for both, and hold the report against what each parameter was observed to be."""
     has_temperature, has_top_k = ("temperature" in seen.reported, "top_k" in seen.reported)
     farthest, prompts = 0.0, 0
-    for found in seen.open:
-        weights_K = _expected(found.context, has_temperature, has_top_k)
+    for observed in seen.open:
+        weights_K = _expected(observed.context, has_temperature, has_top_k)
         if weights_K is None or prompts == PROMPTS:
             continue
         try:
-            position = server.ask(found.prompt, temperature=T, top_k=K).choices[0][0]
+            position = server.ask(observed.prompt, temperature=T, top_k=K).choices[0][0]
         except (Refused, NotAnAnswer, IndexError) as error:
             return untold(f"the server does not take temperature and top_k together: {error}")
         prompts += 1
-        farthest = max(farthest, report_fit(found.context, position, weights_K, cuts=has_top_k).applied)
+        farthest = max(farthest, report_fit(observed.context, position, weights_K, cuts=has_top_k).applied)
     if not prompts:
         return untold("in no prompt do three tokens stand apart from the others")
     figures = {"distance, nats": min(farthest, 99.0), "prompts": float(prompts)}

@@ -56,25 +56,31 @@ def _table(today: Probed | None, after: Probed) -> Table:
     if today is None:
         header = ("parameter", "in the report", "in the draws", "prompts", "draws")
         rows = [
-            [told.name, SAID[told.in_report], SAID[told.in_draws], str(told.prompts), str(told.draws)]
-            for told in after.parameters
+            [
+                parameter.name,
+                SAID[parameter.in_report],
+                SAID[parameter.in_draws],
+                str(parameter.prompts),
+                str(parameter.draws),
+            ]
+            for parameter in after.parameters
         ]
-        marked = frozenset(row for row, told in enumerate(after.parameters) if told.in_draws is False)
+        marked = frozenset(row for row, parameter in enumerate(after.parameters) if parameter.in_draws is False)
         return Table(header, rows, marked=marked)
     header = ("parameter", "report today", "report after", "draws today", "draws after")
     rows, apart = [], []
-    for told in after.parameters:
-        old = today.parameter(told.name)
+    for parameter in after.parameters:
+        old = today.parameter(parameter.name)
         rows.append(
             [
-                told.name,
+                parameter.name,
                 SAID[old.in_report if old else None],
-                SAID[told.in_report],
+                SAID[parameter.in_report],
                 SAID[old.in_draws if old else None],
-                SAID[told.in_draws],
+                SAID[parameter.in_draws],
             ]
         )
-        apart.append(old is not None and {old.in_report, told.in_report} == {True, False})
+        apart.append(old is not None and {old.in_report, parameter.in_report} == {True, False})
     return Table(header, rows, marked=frozenset(row for row, is_apart in enumerate(apart) if is_apart))
 
 

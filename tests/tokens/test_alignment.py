@@ -217,3 +217,29 @@ def test_tokens_without_a_counterpart_say_nothing_for_a_lag():
     assert not alignment_report(
         with_trainer(replace(batch, rollout_logprobs_T=rollout.ravel()), trainer.ravel())
     ).refused
+
+
+def starting_sure(batch, tokens):
+    """Both sides are nearly certain of the first tokens of every sequence, as of a phrase that all begin with."""
+    rng, sides = np.random.default_rng(5), []
+    for side in (batch.rollout_logprobs_T, batch.trainer_logprobs_T):
+        sides.append(np.where(batch.position_T < tokens, -0.4 * rng.random(batch.tokens), side))
+    return with_trainer(replace(batch, rollout_logprobs_T=sides[0]), sides[0] + 0.01 * (sides[1] - sides[0]))
+
+
+def test_shifts_that_begin_at_any_of_the_first_tokens_have_one_name():
+    batch = table(length=120, peaked=0.0)
+    for sequence in range(40):
+        batch = shifted(batch, [sequence], -1, first=sequence // 3)
+    assert alignment_report(batch).counts == {Misalignment.TOKEN_DROPPED: 40}
+
+
+def test_a_shift_after_sure_tokens_that_do_not_fit_it_is_not_of_the_whole_sequence():
+    batch = shifted(starting_sure(table(length=200, peaked=0.0), 12), range(0, 40, 4), -1, first=12)
+    assert alignment_report(batch).counts == {Misalignment.TOKEN_DROPPED: 10}
+
+
+def test_a_shift_that_begins_at_a_resume_is_a_lost_token_even_if_few_tokens_stand_before_it():
+    batch = starting_sure(table(length=80, peaked=0.0), 4)
+    batch = shifted(replace(batch, token_columns=versions(batch, 4)), range(0, 40, 4), -1, first=4)
+    assert alignment_report(batch).counts == {Misalignment.TOKEN_DROPPED: 10}

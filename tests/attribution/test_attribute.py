@@ -350,6 +350,17 @@ def test_noise_between_two_models_is_no_temperature_and_hides_none(noise, temper
     assert found.names == names
 
 
+@pytest.mark.parametrize(("spread", "names"), [(0.0, {"trainer-temperature"}), (0.2, set())])
+def test_a_slope_that_leaves_most_of_the_difference_is_no_temperature(spread, names):
+    """Other weights sharpen some contexts and flatten others: on average a slope is left that no side was set to."""
+    batch, rng = table(prompts=200), np.random.default_rng(6)
+    common_TK, slope = top_logprobs(batch, 1.0), 1.15
+    context_T1 = np.exp(spread * rng.standard_normal((batch.tokens, 1)))
+    tops = with_tops(batch, common_TK, common_TK / slope / context_T1)
+    found = judged(tops, sampling=Semantics(1.0), trainer=Semantics(slope))
+    assert found.names & {"trainer-temperature", "raw-logprobs"} == names
+
+
 def repeating(batch, share=0.5, seed=5):
     """The same tokens with ids that a sequence holds already at `share` of its places."""
     rng = np.random.default_rng(seed)

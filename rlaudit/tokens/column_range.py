@@ -58,7 +58,9 @@ _VERSION = Range(-1, EXACT, "a whole number, -1 for none", whole=True)
 _REWARD = Range(-LARGEST_REWARD, LARGEST_REWARD, f"at most {LARGEST_REWARD:g} in size")
 _TOKEN = Range(-1, LARGEST_VOCABULARY - 1, f"a token id below {LARGEST_VOCABULARY}, -1 for none", whole=True)
 # Numbers below stand for -inf (`sound.py`).
-_TOP_LOGPROB = Range(_LOGPROB.low, _LOGPROB.high, f"{_LOGPROB.expected}, or -inf of a masked token", minus_infinity=True)
+_TOP_LOGPROB = Range(
+    _LOGPROB.low, _LOGPROB.high, f"{_LOGPROB.expected}, or -inf of a masked token", minus_infinity=True
+)
 RANGES: Mapping[str, Range] = {
     "rollout_logprob": _LOGPROB,
     "trainer_logprob": _LOGPROB,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 from selftest.faults import all_faults
 from token_tables import table, with_columns, with_trainer
 from worlds.plant import Dose
@@ -419,3 +420,16 @@ def test_where_it_is_known_which_cached_tokens_are_stale_the_others_are_no_sign_
     assert found.names == {"stale-prefix-kv"}
     unknown = np.where(cached > 0, np.nan, 0.0)
     assert judged(with_columns(noisy, cached_tokens=cached, stale_tokens=unknown)).names == {"stale-prefix-kv"}
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.2])
+def test_a_mean_ratio_above_1_is_of_raw_logprobs_only_if_the_temperature_can_move_tokens_so_far(temperature):
+    batch, rng = table(prompts=40), np.random.default_rng(3)
+    logits_TV = 2.0 * rng.standard_normal((batch.tokens, 50))
+    raw_TV, cooled_TV = log_softmax(logits_TV, axis=1), log_softmax(logits_TV / temperature, axis=1)
+    drawn_T = (np.exp(cooled_TV).cumsum(axis=1) > rng.random((batch.tokens, 1))).argmax(axis=1)
+    raw_T, cooled_T = (side[np.arange(batch.tokens), drawn_T] for side in (raw_TV, cooled_TV))
+    for trainer_T, names in ((cooled_T, {"raw-logprobs"}), (rng.permutation(cooled_T), set())):
+        rows = replace(batch, rollout_logprobs_T=raw_T, trainer_logprobs_T=trainer_T)
+        found = judged(rows, sampling=Semantics(temperature), trainer=Semantics(temperature))
+        assert found.names == names

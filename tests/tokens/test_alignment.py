@@ -221,10 +221,10 @@ def test_tokens_without_a_counterpart_say_nothing_for_a_lag():
 
 def starting_sure(batch, tokens):
     """Both sides are nearly certain of the first tokens of every sequence, as of a phrase that all begin with."""
-    rng, sides = np.random.default_rng(5), []
-    for side in (batch.rollout_logprobs_T, batch.trainer_logprobs_T):
-        sides.append(np.where(batch.position_T < tokens, -0.4 * rng.random(batch.tokens), side))
-    return with_trainer(replace(batch, rollout_logprobs_T=sides[0]), sides[0] + 0.01 * (sides[1] - sides[0]))
+    sure_T = -0.4 * np.random.default_rng(5).random(batch.tokens)
+    rollout_T = np.where(batch.position_T < tokens, sure_T, batch.rollout_logprobs_T)
+    trainer_T = np.where(batch.position_T < tokens, 0.999 * sure_T, batch.trainer_logprobs_T)
+    return with_trainer(replace(batch, rollout_logprobs_T=rollout_T), trainer_T)
 
 
 def test_shifts_that_begin_at_any_of_the_first_tokens_have_one_name():

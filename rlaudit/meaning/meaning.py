@@ -5,6 +5,7 @@
     report = sample != train   TRAINER: it recomputes something else, a temperature or the mask of a filter
                                OFF_TRAINER: as far off, but not along a temperature or filter: other weights fit as well
     report = train != sample   HIDDEN_FILTER, HIDDEN_SAMPLING: no difference of logprobs can show it
+                               LEFT_OUT: flatter, as with a penalty that was requested and that both leave out
     none of these explains it  UNEXPLAINED_BIAS, UNEXPLAINED_SHIFT
     none of these shows        NOTHING, where what matters would have (`limits.py`)
 
@@ -54,6 +55,7 @@ class Kind(StrEnum):
     OFF_TRAINER = "the trainer recomputes another meaning than was reported, or has other weights"
     HIDDEN_FILTER = "sampled through a filter that neither side knows of"
     HIDDEN_SAMPLING = "sampled with parameters that neither side knows of"
+    LEFT_OUT = "sampled with a penalty or bias that was requested, and that neither side's logprobs have"
     UNEXPLAINED_BIAS = "a mean ratio off 1 that no meaning explains"
     UNEXPLAINED_SHIFT = "one and the same log ratio at every token"
     BETTER_FIT = "another meaning fits the report better, and not surely"

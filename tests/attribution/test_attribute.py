@@ -202,6 +202,16 @@ def test_logprobs_of_0_are_not_put_in_if_sampling_is_near_greedy():
     assert "placed-logprobs" not in greedy.names
 
 
+@pytest.mark.parametrize(("filters", "named"), [({"min_p": 0.2}, False), ({"top_p": 0.9}, True), ({}, True)])
+def test_logprobs_of_0_are_not_put_in_if_a_filter_that_was_requested_keeps_unlikely_tokens_alone(filters, named):
+    batch = table(prompts=40)
+    far_T = np.random.default_rng(4).random(batch.tokens) < 0.1
+    batch = replace(batch, rollout_logprobs_T=np.where(far_T, 0.0, batch.rollout_logprobs_T))
+    batch = with_trainer(batch, np.where(far_T, -1.1 - batch.position_T / 100, batch.trainer_logprobs_T))
+    found = judged(batch, sampling=Semantics(**filters))
+    assert ("placed-logprobs" in found.names) == named
+
+
 def test_older_weights_until_an_update_in_flight_are_not_another_prompt():
     batch = table(prompts=60, samples=2, length=120)
     until_S = np.random.default_rng(6).integers(10, 110, batch.sequences)
@@ -378,6 +388,17 @@ def test_a_penalty_lifts_seen_tokens_and_lowers_the_others():
     shift_T = np.where(again_T, 0.15, -0.175) * room_T
     found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + shift_T, 0.0)), floor_k2=None)
     assert found.names == {"penalty"}
+
+
+@pytest.mark.parametrize(("prompts", "apart", "noise", "named"), [(30, 0.2, 0.3, False), (60, 0.12, 0.2, True)])
+def test_a_penalty_that_explains_a_tenth_at_best_has_to_do_so_surely(prompts, apart, noise, named):
+    """An update moves what is repeated, too, in some prompts more than in others; a penalty moves it in all."""
+    batch, again_T = repeating(table(prompts=prompts, length=120, peaked=0.0))
+    room_T, rng = -np.expm1(batch.rollout_logprobs_T), np.random.default_rng(2)
+    of_prompt_T = 0.12 + apart * rng.standard_normal(prompts)[batch.prompt_S[batch.sequence_T]]
+    shift_T = np.where(again_T, of_prompt_T, -0.12) + noise * rng.standard_normal(batch.tokens)
+    found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + shift_T * room_T, 0.0)), floor_k2=None)
+    assert ("penalty" in found.names) == named
 
 
 def test_seen_tokens_that_stay_where_they_are_while_others_move_are_no_penalty():

@@ -28,6 +28,7 @@ from rlaudit.tokens.lag_path import (
     BEGINNING_NATS,
     BY_CHANCE,
     CAP_NATS,
+    MOST_SURPRISE,
     NEAR,
     Stretch,
     agreement_of,
@@ -53,8 +54,6 @@ SURELY_NOT_CHANCE = 5e-3
 FEWEST_SEQUENCES = 2
 # Of a sequence's tokens at one lag: its first tokens may agree at any.
 WHOLE = 0.9
-# Of what the trainer's logprobs are elsewhere, on average: rows of others are as likely as any.
-MOST_SURPRISE = 2.0
 # Tokens: where a shift begins is known to the token that differs first, which may be one after.
 NEAR_A_RESUME = 2
 SHOWN = 2

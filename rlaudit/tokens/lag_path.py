@@ -47,6 +47,10 @@ BEGINNING = 0.25
 BEGINNING_NATS = CHANGE_NATS
 # Fewer, in units of what looks alike and is no such failure, are taken for chance.
 BY_CHANCE = 0.25
+# Of what the trainer's logprobs are elsewhere, on average: rows of others are as likely as any.
+MOST_SURPRISE = 2.0
+# Of the squares of what sets the sides apart: other tokens are as often likelier as less likely.
+ONE_WAY = 0.95
 FEWEST_PAIRS = 3  # two points always lie on a line
 
 
@@ -217,7 +221,7 @@ def lost_agreement(
         np.arange(batch.offsets[suspects[place]] + stretch.first, batch.offsets[suspects[place]] + stretch.end)
         for place, stretch in far
     ]
-    if not _unlike(np.concatenate(rows), batch):
+    if not _unlike(np.concatenate(rows), batch) or _drawn_otherwise(np.concatenate(rows), batch):
         return set()
     lost = {
         (place, stretch.first) for (place, stretch), rows_T in zip(far, rows, strict=True) if _unlike(rows_T, batch)
@@ -272,6 +276,22 @@ def _unlike(rows_T: Integers, batch: TokenBatch) -> bool:
     usable_T = np.isfinite(rollout_T) & np.isfinite(trainer_T)
     similarity = correlation(rollout_T[usable_T], trainer_T[usable_T])
     return similarity is not None and similarity < LOST_CORRELATION
+
+
+def _drawn_otherwise(rows_T: Integers, batch: TokenBatch) -> bool:
+    """Return whether the trainer only finds these tokens unlikely, which it would not find other tokens of a text.
+
+    So it is with what the engine drew under a ban, through a filter or with other weights.
+    """
+    lost_T = np.isin(np.arange(batch.tokens), rows_T)
+    usable_T = np.isfinite(batch.rollout_logprobs_T) & np.isfinite(batch.trainer_logprobs_T)
+    lost, elsewhere = (batch.trainer_logprobs_T[usable_T & part_T] for part_T in (lost_T, ~lost_T))
+    if not lost.size or not elsewhere.size:
+        return False
+    squared = np.square(lost - batch.rollout_logprobs_T[usable_T & lost_T])
+    below = float(squared[lost < batch.rollout_logprobs_T[usable_T & lost_T]].sum())
+    surprised = float(lost.mean()) < MOST_SURPRISE * float(elsewhere.mean())
+    return surprised and below > ONE_WAY * float(squared.sum())
 
 
 def correlation(first: Floats, second: Floats) -> float | None:

@@ -142,6 +142,18 @@ def test_engines_that_agree_badly_everywhere_are_not_called_retokenised_where_th
     assert not alignment_report(unlike(table(length=80, noise=0.9, peaked=0.0), lost)).refused
 
 
+def test_tokens_that_the_trainer_only_finds_unlikely_were_drawn_otherwise_and_are_no_other_tokenisation():
+    batch, rng = table(length=80), np.random.default_rng(8)
+    late_T = (batch.sequence_T < 4) & (batch.position_T >= 40)
+    batch = replace(
+        batch, rollout_logprobs_T=np.where(late_T, -0.4 * rng.random(batch.tokens), batch.rollout_logprobs_T)
+    )
+    for less_likely, refused in ((0.0, True), (2.0, False)):
+        others_T = -rng.exponential(1.0, batch.tokens) - less_likely
+        drawn = with_trainer(batch, np.where(late_T, others_T, batch.trainer_logprobs_T))
+        assert alignment_report(drawn).refused == refused
+
+
 def lost_throughout(batch, first=0):
     """Logprobs of other tokens on the trainer's side in half of the sequences, from token `first` on."""
     others_T = table(seed=7, length=int(batch.lengths_S[0])).trainer_logprobs_T

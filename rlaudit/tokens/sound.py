@@ -29,8 +29,8 @@ LEFT_OUT = "; the sequence is left out"
 def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool = False) -> TokenBatch:
     """Return the batch without its broken sequences, its top lists in order.
 
-    trainer_excludes: the trainer replays the sampler's filters, so that a trainer logprob of -inf (a token outside
-    them) is an answer and not a fault.
+    trainer_excludes: the trainer replays the sampler's filters, so that a logprob of -inf by the trainer or by the old
+    policy (a token outside them) is an answer and not a fault.
     """
     batch = best_first(with_infinities(batch))
     broken_S = np.zeros(batch.sequences, dtype=np.bool_)
@@ -93,7 +93,8 @@ def _broken(batch: TokenBatch, excludes: bool) -> Iterator[_Broken]:
         yield from _outside("token_id", batch.token_id_T, batch, counted=False)
     for name, values_T in batch.token_columns.items():
         if name in RANGES and name != "loss_mask":
-            yield from _outside(name, values_T, batch)
+            # The old policy is the trainer at the step's beginning, and replays the same filters.
+            yield from _outside(name, values_T, batch, excludes=excludes and name == "old_logprob")
     for name, values_S in batch.sequence_columns.items():
         if name in RANGES and RANGES[name].broken(values_S) is not None:
             yield from _outside(name, np.repeat(values_S, batch.lengths_S), batch, counted=False)

@@ -64,7 +64,7 @@ class Kind(StrEnum):
     WIDE = "nothing shows, and the interval of the mean ratio is too wide to rule a mismatch out"
     UNTOLD = "nothing shows, and too few tokens tell what they were drawn from"
     LEANING = "nothing shows, and a figure is off that is too unsure to name a cause"
-    COPIED = "samples of a prompt are the same: greedy sampling under any report, or copied rows"
+    COPIED = "samples of a prompt agree for longer than draws do: copied, greedy, or of words that were not drawn"
     NOTHING = "nothing found, up to limits of detection"
     FEW = "nothing shows, on too few tokens to rule a mismatch out"
     NO_TOKENS = "there are no tokens"

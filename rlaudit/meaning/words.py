@@ -108,7 +108,7 @@ def _mismatch_in_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
             return _misreported(meaning, figures)
         case Kind.TRAINER:
             return _trainer(meaning, figures)
-        case Kind.HIDDEN_FILTER | Kind.HIDDEN_SAMPLING:
+        case Kind.HIDDEN_FILTER | Kind.HIDDEN_SAMPLING | Kind.LEFT_OUT:
             return _hidden(meaning, figures)
         case _:
             return Conclusion(
@@ -306,9 +306,9 @@ def _off(kind: Kind, figures: LoggedFigures, size: str) -> Conclusion:
     if kind is Kind.COPIED:
         return Conclusion(
             None,
-            "samples of a prompt are the same, token by token: a greedy sampler under any report, or copied rows "
-            f"({size})",
-            next="sample without one seed for all, or leave the copies out",
+            "samples of a prompt agree for longer than separate draws do: copied rows, one seed for all, a greedy "
+            f"sampler under any report, or words that were not drawn ({size})",
+            next="sample without one seed for all, leave the copies out, and mask words that were put in (loss_mask 0)",
         )
     off = " and ".join(figures.off)
     return Conclusion(

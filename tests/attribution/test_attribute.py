@@ -85,6 +85,13 @@ def test_a_comparison_at_the_floor_is_a_match_and_names_nothing():
     assert found.unexplained is None
 
 
+@pytest.mark.parametrize(("times", "said"), [(0.999, "] nats^2 is not surely above"), (1.5, " nats^2 is below")])
+def test_a_k2_that_is_not_surely_above_what_causes_are_searched_from_is_not_said_to_be_below(times, said):
+    batch = noisier(table(prompts=40), 0.1)
+    found = attribute(token_evidence(batch, alignment=alignment_report(batch)), margin=times * floor_of(batch))
+    assert said in {one.name: one.reason for one in found.not_tested}["stale-weights"]
+
+
 def test_excess_that_grows_with_the_lag_is_stale_weights():
     batch = table(prompts=40)
     batch = with_columns(batch, **lags(batch))

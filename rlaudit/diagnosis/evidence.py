@@ -108,7 +108,7 @@ def gather(
         if siblings is None:
             raise nothing_to_compare(log.counts, faults, settings)
         gaps = settings.first_look.said
-        left_out = settings.first_look.unused.get(ENTROPY, "")
+        unused = settings.first_look.unused.get(ENTROPY, "")
         return Evidence(
             name,
             sampling,
@@ -119,7 +119,7 @@ def gather(
             log.share,
             siblings,
             gaps=gaps,
-            entropy_left_out=left_out,
+            entropy_left_out=unused,
         )
     measurements = measure_tally(log.tally, settings.replicates, settings.seed)
     if scored is not None:

@@ -49,8 +49,10 @@ BEGINNING_NATS = CHANGE_NATS
 BY_CHANCE = 0.25
 # Of what the trainer's logprobs are elsewhere, on average: rows of others are as likely as any.
 MOST_SURPRISE = 2.0
-# Of the squares of what sets the sides apart: other tokens are as often likelier as less likely.
-ONE_WAY = 0.95
+# Of the squares of what sets the sides apart. Bans, filters and other weights have as much, and move what is not lost
+# as well: 0.08 to 0.3 of what they differ by there; an engine that was near before is at 0.02 (simulated, 2026-11;
+# examples/case-studies/rllm-816-encoded-again).
+ONE_WAY, NEAR_ONE_WAY = 0.95, 0.05
 FEWEST_PAIRS = 3  # two points always lie on a line
 
 
@@ -221,7 +223,7 @@ def lost_agreement(
         np.arange(batch.offsets[suspects[place]] + stretch.first, batch.offsets[suspects[place]] + stretch.end)
         for place, stretch in far
     ]
-    if not _unlike(np.concatenate(rows), batch) or _drawn_otherwise(np.concatenate(rows), batch):
+    if not _unlike(np.concatenate(rows), batch):
         return set()
     lost = {
         (place, stretch.first) for (place, stretch), rows_T in zip(far, rows, strict=True) if _unlike(rows_T, batch)
@@ -241,7 +243,11 @@ def _near_elsewhere(
     Of others only the beginnings, if agreement is lost on the way: a loss near the end is too short to be seen.
     """
     losing = {place for place, _ in far}
-    most = NEAR * float(np.average([s.cost_unshifted for _, s in far], weights=[s.tokens for _, s in far]))
+    rows = [
+        np.arange(batch.offsets[suspects[place]] + s.first, batch.offsets[suspects[place]] + s.end) for place, s in far
+    ]
+    near = NEAR_ONE_WAY if _one_way(np.concatenate(rows), batch) else NEAR
+    most = near * float(np.average([s.cost_unshifted for _, s in far], weights=[s.tokens for _, s in far]))
     agreeing = [place for place in losing if agreement_of(paths[place], unrelated) >= BEGINNING_NATS]
     on_the_way = len(agreeing) >= BY_CHANCE * len(losing)
     before = [s for place in agreeing for s in paths[place] if s.lag == 0]
@@ -278,10 +284,10 @@ def _unlike(rows_T: Integers, batch: TokenBatch) -> bool:
     return similarity is not None and similarity < LOST_CORRELATION
 
 
-def _drawn_otherwise(rows_T: Integers, batch: TokenBatch) -> bool:
-    """Return whether the trainer only finds these tokens unlikely, which it would not find other tokens of a text.
+def _one_way(rows_T: Integers, batch: TokenBatch) -> bool:
+    """Return whether the trainer only finds these tokens unlikely, as what was drawn under a ban or through a filter.
 
-    So it is with what the engine drew under a ban, through a filter or with other weights.
+    It finds other tokens unlikely, too, where they do not go on as a text does.
     """
     lost_T = np.isin(np.arange(batch.tokens), rows_T)
     usable_T = np.isfinite(batch.rollout_logprobs_T) & np.isfinite(batch.trainer_logprobs_T)

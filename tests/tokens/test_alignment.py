@@ -142,16 +142,18 @@ def test_engines_that_agree_badly_everywhere_are_not_called_retokenised_where_th
     assert not alignment_report(unlike(table(length=80, noise=0.9, peaked=0.0), lost)).refused
 
 
-def test_tokens_that_the_trainer_only_finds_unlikely_were_drawn_otherwise_and_are_no_other_tokenisation():
-    batch, rng = table(length=80), np.random.default_rng(8)
-    late_T = (batch.sequence_T < 4) & (batch.position_T >= 40)
-    batch = replace(
-        batch, rollout_logprobs_T=np.where(late_T, -0.4 * rng.random(batch.tokens), batch.rollout_logprobs_T)
-    )
-    for less_likely, refused in ((0.0, True), (2.0, False)):
-        others_T = -rng.exponential(1.0, batch.tokens) - less_likely
-        drawn = with_trainer(batch, np.where(late_T, others_T, batch.trainer_logprobs_T))
-        assert alignment_report(drawn).refused == refused
+@pytest.mark.parametrize(("noise", "drawn", "refused"), [(0.15, False, True), (0.25, True, False), (0.01, True, True)])
+def test_tokens_that_the_trainer_only_finds_unlikely_are_other_tokens_only_if_both_sides_were_very_near(
+    noise, drawn, refused
+):
+    """A ban or a filter moves what comes before as well."""
+    batch, others_T = table(length=80, noise=noise, peaked=0.0), table(seed=7, length=80, peaked=0.0).trainer_logprobs_T
+    late_T, rng = (batch.sequence_T < 4) & (batch.position_T >= 40), np.random.default_rng(8)
+    if drawn:
+        sure_T = np.where(late_T, -0.4 * rng.random(batch.tokens), batch.rollout_logprobs_T)
+        batch, others_T = replace(batch, rollout_logprobs_T=sure_T), -2.5 - rng.exponential(1.0, batch.tokens)
+    report = alignment_report(with_trainer(batch, np.where(late_T, others_T, batch.trainer_logprobs_T)))
+    assert report.refused == refused
 
 
 def lost_throughout(batch, first=0):

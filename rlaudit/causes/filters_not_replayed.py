@@ -40,9 +40,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the sign and the size of the log ratios."""
     excess = mean_ratio_minus_one(evidence)
     one_sided = one_sidedness(evidence)
-    least = ONE_SIDED_IF_REQUESTED if _is_requested(evidence) else ONE_SIDED
+    least = ONE_SIDED_IF_REQUESTED if is_requested(evidence) else ONE_SIDED
     sided_K = np.append(one_sided, one_sidedness_left(evidence)) > least
-    below = excess.value < 0 and _has_filter(evidence) and excess.high > _least_kept(evidence.sampling) - 1.0
+    below = excess.value < 0 and _has_filter(evidence) and excess.high > least_kept(evidence.sampling) - 1.0
     below = below and constant_shift(evidence) is None
     # Another temperature makes the mean ratio differ from 1 too, but log ratios of both signs.
     temperature = temperature_signature(evidence, of_report=True)
@@ -55,7 +55,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return logged_signature(excess, "mean ratio - 1", named, because, leans)
 
 
-def _is_requested(evidence: TokenEvidence) -> bool:
+def is_requested(evidence: TokenEvidence) -> bool:
     """Return whether a filter was requested that the trainer does not replay."""
     requested = evidence.sampling
     unlike = [name for name in FILTERS if getattr(requested, name) != getattr(evidence.trainer, name)]
@@ -64,7 +64,7 @@ def _is_requested(evidence: TokenEvidence) -> bool:
 
 def _has_filter(evidence: TokenEvidence) -> bool:
     """Return whether a filter was requested that the trainer does not replay, or shows in the engine's own lists."""
-    if _is_requested(evidence):
+    if is_requested(evidence):
         return True
     if evidence.missing(("rollout_top_ids", "rollout_top_logprobs")):
         return False
@@ -73,7 +73,7 @@ def _has_filter(evidence: TokenEvidence) -> bool:
     return int(cut_TK.any(axis=1).sum()) >= FEWEST_POSITIONS
 
 
-def _least_kept(sampling: Semantics) -> float:
+def least_kept(sampling: Semantics) -> float:
     """Return the mass that the filters keep at least; only top-p alone promises one."""
     has_only_top_p = sampling.top_k == 0 and sampling.min_p == 0
     return sampling.top_p if sampling.top_p < 1 and has_only_top_p else 0.0

@@ -4,7 +4,7 @@ Agent loops append the tokens of a tool with a logprob of 0 (verl's `response_lo
 Padding and forced tokens have 0 as well, and a clip leaves its bound. A log without a loss mask counts them all.
 Covered: tokens more than a nat apart, half of which have exactly one number on one side; tokens with one number that
 the list of most probable tokens beside them leaves no room for. Another tokenisation has no such number. Under filters
-a token that was kept alone has 0, but is not so far off.
+a token that was kept alone has 0; under top-p it is not so far off, and under min-p or top-k 0 is not counted here.
 Not covered: near-greedy sampling, which reports 0 by itself, and numbers that are put in with noise.
 Source: verl's agent loops, which give such tokens a response_mask of 0.
 """
@@ -16,6 +16,7 @@ from scipy.special import bdtrc
 
 from rlaudit.causes.attribution.alignment_signature import proportion_interval
 from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
+from rlaudit.causes.filters_not_replayed import is_requested, least_kept
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence
@@ -49,11 +50,18 @@ def signature(evidence: TokenEvidence) -> Outcome:
     unlisted = _beside_its_list(evidence)
     if unlisted is not None and unlisted.large:
         return unlisted
+    return _among_far_tokens(evidence)
+
+
+def _among_far_tokens(evidence: TokenEvidence) -> Outcome:
+    """Return the share of tokens far apart that have one number on one side."""
     if evidence.alignment is None:
         return NotTested("alignment was not looked at")
     far = evidence.alignment.far.tokens
     most, number, side = evidence.alignment.far.most()
     count = most.tokens
+    if side == "rollout" and number == 0.0 and _may_be_kept_alone(evidence):
+        return NotTested("a filter that was requested may keep one token alone, and then reports 0 of it")
     return _share(
         count,
         far,
@@ -63,6 +71,11 @@ def signature(evidence: TokenEvidence) -> Outcome:
         f"{count} of the {far} tokens that are more than a nat apart have the {side} logprob {number:g}, as if put in "
         "for a tool, a template or padding, or as a bound",
     )
+
+
+def _may_be_kept_alone(evidence: TokenEvidence) -> bool:
+    """Return whether a filter that the trainer lacks may keep a token alone that is far from certain."""
+    return is_requested(evidence) and least_kept(evidence.sampling) < math.exp(-FAR)
 
 
 def _floored(evidence: TokenEvidence, side: str) -> Signature:

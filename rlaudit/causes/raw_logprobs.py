@@ -2,12 +2,18 @@
 
 Covered: with the trainer's scores (--score), any logprobs without temperature, filters or penalties. With top logprobs
 of both sides, another temperature. From sampled logprobs alone, a temperature that they leave out, which puts the
-mean ratio above 1 (1 + chi^2). Under this cause the sampled tokens follow the trainer's temperature. If they follow
+mean ratio above 1 (1 + chi^2), and moves no token farther than its logprob allows: rows that do not belong together
+have a mean ratio above 1 as well. Under this cause the sampled tokens follow the trainer's temperature. If they follow
 the reported logprobs, the trainer's temperature is wrong (cause trainer-temperature).
 Not covered: T=1 without filters and penalties, where raw and processed are the same numbers.
 Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (vLLM 0.10.0 left the temperature out of processed logprobs, too).
 """
 
+import math
+
+import numpy as np
+
+from rlaudit.arrays import Floats
 from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Stage
 from rlaudit.causes.attribution.semantic_signatures import (
     RAW_LOGPROBS,
@@ -19,10 +25,15 @@ from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.log_statistics import too_high
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
+from rlaudit.tokens.column_range import LARGEST_VOCABULARY
+
+# Nats beyond what a temperature can do, which engines seldom differ by; and of the tokens, so many that it is not what
+# sets the sides apart. Raw logprobs: 0.003, beside older weights 0.012; other sequences' rows 0.7 (simulated, 2026-11).
+BEYOND, MOST_BEYOND = 0.3, 0.1
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the temperature between the top logprobs of both sides."""
+    """Return the temperature between the top logprobs of both sides, or the mean ratio."""
     temperature = temperature_signature(evidence, of_report=True)
     if temperature is not None:
         return temperature
@@ -33,11 +44,26 @@ def signature(evidence: TokenEvidence) -> Outcome:
             f"[{high.low:+.3g}, {high.high:+.3g}] above 1, which only logprobs without the temperature can be"
         )
         surely, leans = high.shows(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
+        beyond = beyond_a_temperature(evidence.log_ratio_T, evidence.rollout_logprobs_T, evidence.sampling.temperature)
+        if (surely or leans) and beyond > MOST_BEYOND:
+            return NotTested(f"{100 * beyond:.0f} % of the tokens are farther apart than that temperature moves any")
         if surely or leans:
             return logged_signature(high, "mean ratio - 1", surely, because, leans)
     return NotTested(
         "it takes the column trainer_scores, or top ids and logprobs of both sides sampled without penalty and bias"
     )
+
+
+def beyond_a_temperature(log_ratio_T: Floats, raw_logprobs_T: Floats, temperature: float) -> float:
+    """Return the share of tokens whose two logprobs are farther apart than raw ones and those at a temperature can be.
+
+    At 1/T = a the log ratio is (a - 1) times the sum of the raw logprob and an entropy (Renyi's, of order a), which is
+    between 0 and the logarithm of the vocabulary.
+    """
+    bend = 1.0 / temperature - 1.0
+    ends = bend * raw_logprobs_T, bend * (raw_logprobs_T + math.log(LARGEST_VOCABULARY))
+    beyond_T = np.maximum(np.minimum(*ends) - log_ratio_T, log_ratio_T - np.maximum(*ends)) > BEYOND
+    return float(beyond_T.mean())
 
 
 CAUSE = Cause(

@@ -123,7 +123,7 @@ def worded(comparison: Comparison) -> Comparison:
 def _layers(comparison: Comparison) -> list[Judgement]:
     evidence, attribution, path = comparison.evidence, comparison.attribution, comparison.path
     ratio = evidence.measurements.get(SEMANTIC_METRIC)
-    judgements = [say_meaning(comparison.meaning, attribution, ratio)]
+    judgements = [_with_entropy(say_meaning(comparison.meaning, attribution, ratio), evidence.entropy_left_out)]
     if evidence.distance is None or attribution is None or path is None:
         later = (Layer.INFERENCE_PATH, Layer.OBJECTIVE)
         reason = evidence.settings.first_look.unused.get("trainer_logprob", UNSCORED)
@@ -134,6 +134,13 @@ def _layers(comparison: Comparison) -> list[Judgement]:
         felt = consequence_verdict(distance, path)
         judgements.append(say_objective(evidence.measurements, comparison.split, earlier, distance, felt))
     return [supported(judgement, evidence.share, evidence.looked_at) for judgement in judgements]
+
+
+def _with_entropy(semantic: Judgement, left_out: str) -> Judgement:
+    """Say why a column that may be the next thing to log is there and not used."""
+    if not left_out or semantic.verdict not in {Verdict.INCONCLUSIVE, Verdict.NOTHING_FOUND}:
+        return semantic
+    return replace(semantic, next=f"{semantic.next}; the trainer_entropy of this log is not used: {left_out}")
 
 
 def _left_out(evidence: Evidence) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.token_batch import TokenBatch
 
+ENTROPY = "trainer_entropy"
 # Chance of a fault that is in no part of a sample.
 MISSED = 0.05
 
@@ -64,6 +65,8 @@ class Evidence:
     weights: RecordedWeights | None = None
     # What the columns of the sample lack, in sentences.
     gaps: tuple[str, ...] = ()
+    # Why the trainer's entropies that were logged are not used, "" if they are or were not.
+    entropy_left_out: str = ""
     # The name of today's engine, if no trainer scored its tokens: nothing can be compared with it.
     unscored_today: str | None = None
 
@@ -105,7 +108,19 @@ def gather(
         if siblings is None:
             raise nothing_to_compare(log.counts, faults, settings)
         gaps = settings.first_look.said
-        return Evidence(name, sampling, trainer, settings, log.counts, log.share, log.share, siblings, gaps=gaps)
+        unused = settings.first_look.unused.get(ENTROPY, "")
+        return Evidence(
+            name,
+            sampling,
+            trainer,
+            settings,
+            log.counts,
+            log.share,
+            log.share,
+            siblings,
+            gaps=gaps,
+            entropy_left_out=unused,
+        )
     measurements = measure_tally(log.tally, settings.replicates, settings.seed)
     if scored is not None:
         # The scores are of these sequences, all of them.
@@ -151,8 +166,14 @@ def gather(
         split=_split(batch, settings),
         weights=weights,
         gaps=(*settings.first_look.said, *gaps),
+        entropy_left_out=settings.first_look.unused.get(ENTROPY, "") or _gap_in_entropy(log.sample, batch),
         unscored_today=before.name if before is not None and before.tally is None else None,
     )
+
+
+def _gap_in_entropy(logged: TokenBatch, used: TokenBatch) -> str:
+    gone = ENTROPY in logged.token_columns and ENTROPY not in used.token_columns
+    return "too many sequences have a gap in it" if gone else ""
 
 
 def _missable(sequences: int, files: int | None) -> float:

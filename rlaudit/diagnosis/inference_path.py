@@ -26,6 +26,7 @@ from rlaudit.statistics.estimate import figure
 from rlaudit.statistics.measurement.measure import Measurement
 from rlaudit.statistics.measurement.metric import Clip
 from rlaudit.statistics.measurement.non_inferiority import NonInferiority
+from rlaudit.statistics.resample import FEWEST_PROMPTS
 from rlaudit.text.counted import counted
 
 # A comparison of logs needs no laboratory.
@@ -51,6 +52,8 @@ YOUR_RANGE = "rounding may do as much, and the clip range that you stated is nar
 WRONG_IF_UNNAMED = "an ablation that changes one setting brings the distance below the limit: that setting is the cause"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
+# Prompts: more than a batch of a training holds.
+MOST_ASKED = 10_000
 ROWS = {Clip.TOKENS: "tokens", Clip.SEQUENCES: "sequences"}
 
 
@@ -154,10 +157,8 @@ def _say(
         case Decided.DISTANCE:
             seen = f"; {attribution.because}" if named else ""
             judgement = _by_distance(distance, evidence, explained, provided, seen)
-            if judgement.verdict is not Verdict.MISMATCH or named or not distance.usual_at_most:
-                return judgement
-            why = YOUR_RANGE if distance.settings.stated else FEW_TOKENS
-            return replace(judgement, because=f"{judgement.because}; {why}")
+            why = _not_rounding(judgement.verdict, distance, attribution)
+            return replace(judgement, because=f"{judgement.because}; {why}") if why else judgement
 
 
 def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidence: tuple[str, ...]) -> Judgement:
@@ -191,6 +192,25 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
         evidence=evidence,
         falsifier=falsifier,
         following=step,
+    )
+
+
+def _not_rounding(verdict: Verdict, distance: Distance, attribution: Attribution) -> str:
+    """Say why a distance that is usual for a dtype does not pass as rounding; "" if that is not the question."""
+    usual, path = distance.usual, Layer.INFERENCE_PATH
+    if usual is None or not distance.usual_at_most or verdict is Verdict.MATCH or attribution.named_of(path):
+        return ""
+    if verdict is Verdict.MISMATCH:
+        return YOUR_RANGE if distance.settings.stated else FEW_TOKENS
+    if distance.settings.stated or not distance.k3.reliable:
+        return ""
+    if leaning := attribution.leaning_of(path):
+        return f"a few prompts decide whether {' and '.join(leaning)} shows"
+    if distance.ordinary:
+        return FEW_TOKENS
+    return (
+        f"k3 {_with_interval(distance.k3)} nats may be more than rounding makes (in most engines up to {ORDINARY:g}, "
+        f"in none over {usual.high:g})"
     )
 
 
@@ -382,7 +402,7 @@ def _settles(distance: Distance, more_tokens: str) -> str:
         )
     if distance.yardstick is Yardstick.CONSEQUENCE and _far_sequences(distance):
         return "state your objective: --gspo-epsilon LOW HIGH if it clips sequences, --ppo-epsilon LOW HIGH if tokens"
-    least = _prompts_needed(distance)
+    least = _prompts_needed(distance) or _prompts_to_decide(distance)
     return f"{more_tokens}: {least}" if least else more_tokens
 
 
@@ -531,3 +551,28 @@ def _prompts_needed(distance: Distance) -> str:
     if distance.yardstick is not Yardstick.CONSEQUENCE or len(unseen) < len(distance.consequence.shares):
         return ""
     return f"{ENOUGH} prompts of which none is clipped rule out {100 * NOTICEABLE_CLIPPING:.0f} %; or name a reference"
+
+
+def _prompts_to_decide(distance: Distance) -> str:
+    """Return how many prompts like these would bring the share's interval to one side of NOTICEABLE_CLIPPING.
+
+    An interval's half is one over the root of the number of prompts.
+    """
+    if distance.yardstick is not Yardstick.CONSEQUENCE:
+        return ""
+    needed = 0.0
+    for clip, share in distance.consequence.shares.items():
+        if share.value is None or share.low is None or share.high is None:
+            return ""
+        high = min(share.high, distance.consequence.at_most[clip])
+        if not share.low <= NOTICEABLE_CLIPPING <= high:
+            continue
+        end = high if share.value < NOTICEABLE_CLIPPING else share.low
+        apart = abs(share.value - NOTICEABLE_CLIPPING)
+        needed = max(needed, share.clusters * ((end - share.value) / apart) ** 2 if apart else math.inf)
+    if not needed:
+        return ""
+    if needed > MOST_ASKED:
+        return f"more than {MOST_ASKED} prompts, so rather compare with today's engine (--before ROLLOUTS)"
+    least = max(math.ceil(needed), FEWEST_PROMPTS)
+    return f"about {least} prompts like these, or compare with today's engine (--before ROLLOUTS)"

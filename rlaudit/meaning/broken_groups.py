@@ -51,7 +51,10 @@ GAPS_SHARE, MOST_NUMBERS = 0.5, 4
 class Broken(StrEnum):
     """Why a group of samples cannot be used, or only to show one direction."""
 
-    COPIES = "samples of one prompt are copies of each other: one seed for all, one completion logged twice, or greedy"
+    COPIES = (
+        "samples of one prompt agree for longer than draws do: one seed for all, one completion logged twice, a greedy "
+        "sampler, or words that were not drawn"
+    )
     OTHER_CONTEXTS = "samples under one prompt report different distributions, so their prompts or their weights differ"
     DOUBTFUL_CONTEXTS = (
         "some samples under one prompt may not report one distribution, so too few agreements tell nothing"

@@ -141,6 +141,11 @@ class Semantics:
 RAW = Semantics()
 
 
+def flattening_left_out(requested: Semantics, trainer: Semantics) -> tuple[str, ...]:
+    """Return the penalties, and a bias, that were requested of the engine and that the trainer does not have."""
+    return tuple(name for name in requested.differences(trainer) if name in (*PENALTIES, "logit_bias"))
+
+
 # Where the scorer tabulates the mass that a filter would keep; dense where samplers are set.
 NUCLEUS = (
     *(0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.82, 0.85, 0.88, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95),

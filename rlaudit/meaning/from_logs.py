@@ -22,7 +22,7 @@ from dataclasses import replace
 from scipy.special import log_ndtr
 
 from rlaudit.meaning.broken_groups import Broken
-from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.candidates import RAW, Semantics, flattening_left_out
 from rlaudit.meaning.from_siblings import SAME_STEP, SPOILED, Siblings, keeps_odds, nearer_each_other, smallest_of
 from rlaudit.meaning.limits import (
     LARGEST_MASS,
@@ -132,6 +132,8 @@ def meaning_of_rollouts(
 
 def _meaning(figures: LoggedFigures, requested: Semantics, train: Semantics, shifted: bool) -> Meaning:
     kind = _mismatch(figures, requested, shifted) or _open(figures)
+    if kind is Kind.HIDDEN_SAMPLING and flattening_left_out(requested, train) and not _sharper(figures):
+        kind = Kind.LEFT_OUT
     return Meaning(kind, train, train, train, requested, figures)
 
 
@@ -197,6 +199,16 @@ def misreported(requested: Semantics, sharper: bool, left_out: bool = False) -> 
     sharpens = requested.temperature < 1.0 or requested.filtered or left_out
     flattens = requested.temperature > 1.0 or requested.penalised
     return Kind.RAW_REPORT if (sharpens if sharper else flattens) else Kind.OTHER_REPORT
+
+
+def _sharper(figures: LoggedFigures) -> bool:
+    """Return whether tokens are sharper than is reported, by the first figure that shows that they are not as sharp."""
+    first, siblings, sharp = figures.first_choices, figures.siblings, figures.sharp
+    if first is not None and first.shows(GREEDY_EFFECT):
+        return first.value > 0
+    if siblings is not None and siblings.off(siblings.report):
+        return siblings.report.step.value > 0
+    return sharp is not None and sharp.inverse_step > 0
 
 
 def _by_siblings(figures: LoggedFigures, requested: Semantics) -> Kind | None:

@@ -24,6 +24,8 @@ FEWEST_POSITIONS = 64
 # Tokens count as equally likely within so many nats of the log odds, if at least so many others are there.
 STRATUM, FEWEST_IN_STRATUM = 0.5, 32
 MOST_LOG_ODDS = 15.0
+# Nats: the far tail, where engines differ most, does not decide.
+NEAR_THE_TOP = 8.0
 # Rounding makes log ratios of both signs; a missing mask only negative ones.
 ONE_SIDED = 0.95
 # Relative: log ratios of logprobs that were stored with three digits still count as one number.
@@ -108,11 +110,36 @@ def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
     rollout, trainer, row = _shared_differences(evidence)
     if len(np.unique(row)) < FEWEST_POSITIONS:
         return None
-    # Bounded, so that the far tail, where engines differ most, does not decide.
-    near = trainer < 8.0
-    rollout, trainer, cluster = rollout[near], trainer[near], evidence.cluster_T[row[near]]
+    cluster = evidence.cluster_T[row]
     sums_PJ = cluster_sums((rollout**2, rollout * trainer, trainer**2), cluster, evidence.clusters)
     return _between(estimate_of(sums_PJ[:, 1:], null=1.0), estimate_of(sums_PJ[:, :2], null=1.0))
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What is gone of the difference between both sides' lists once one side is divided by the factor between them.
+
+    Of one temperature that is nearly all. Other weights and penalties have a slope that is not 1, too, and stay.
+    """
+
+    # Of the difference of a typical pair, by medians, and of the squares, which a few rows may make.
+    typical: float
+    squares: float
+
+
+def removed_by_temperature(evidence: TokenEvidence, factor: float) -> Removed:
+    """Return what the factor T_trainer / T_rollout takes away. Needs top logprobs of both sides."""
+    rollout, trainer, _ = _shared_differences(evidence)
+    # Half of the factor on each side: what is left has the scale of what there was.
+    before, after = rollout - trainer, rollout / factor**0.5 - trainer * factor**0.5
+    typical, squares = (
+        1.0 - float(measure(of_left)) / max(float(measure(of_all)), 1e-300)
+        for measure, of_left, of_all in (
+            (np.median, np.abs(after), np.abs(before)),
+            (np.sum, np.square(after), np.square(before)),
+        )
+    )
+    return Removed(typical, squares)
 
 
 def _between(first: Estimate, second: Estimate) -> Estimate:
@@ -145,7 +172,9 @@ def _shared_differences(evidence: TokenEvidence) -> tuple[Floats, Floats, Intege
     row, column = np.nonzero(shared_TK & shared_TK[:, :1])
     other = column > 0
     row, column = row[other], column[other]
-    return rollout_TK[row, 0] - rollout_TK[row, column], trainer_TK[row, 0] - trainer_TK[row, column], row
+    rollout, trainer = rollout_TK[row, 0] - rollout_TK[row, column], trainer_TK[row, 0] - trainer_TK[row, column]
+    near = trainer < NEAR_THE_TOP
+    return rollout[near], trainer[near], row[near]
 
 
 def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:

@@ -5,6 +5,7 @@
     report = sample != train   TRAINER: it recomputes something else, a temperature or the mask of a filter
                                OFF_TRAINER: as far off, but not along a temperature or filter: other weights fit as well
     report = train != sample   HIDDEN_FILTER, HIDDEN_SAMPLING: no difference of logprobs can show it
+                               LEFT_OUT: flatter, as with a penalty that was requested and that both leave out
     none of these explains it  UNEXPLAINED_BIAS, UNEXPLAINED_SHIFT
     none of these shows        NOTHING, where what matters would have (`limits.py`)
 
@@ -54,6 +55,7 @@ class Kind(StrEnum):
     OFF_TRAINER = "the trainer recomputes another meaning than was reported, or has other weights"
     HIDDEN_FILTER = "sampled through a filter that neither side knows of"
     HIDDEN_SAMPLING = "sampled with parameters that neither side knows of"
+    LEFT_OUT = "sampled with a penalty or bias that was requested, and that neither side's logprobs have"
     UNEXPLAINED_BIAS = "a mean ratio off 1 that no meaning explains"
     UNEXPLAINED_SHIFT = "one and the same log ratio at every token"
     BETTER_FIT = "another meaning fits the report better, and not surely"
@@ -62,7 +64,7 @@ class Kind(StrEnum):
     WIDE = "nothing shows, and the interval of the mean ratio is too wide to rule a mismatch out"
     UNTOLD = "nothing shows, and too few tokens tell what they were drawn from"
     LEANING = "nothing shows, and a figure is off that is too unsure to name a cause"
-    COPIED = "samples of a prompt are the same: greedy sampling under any report, or copied rows"
+    COPIED = "samples of a prompt agree for longer than draws do: copied, greedy, or of words that were not drawn"
     NOTHING = "nothing found, up to limits of detection"
     FEW = "nothing shows, on too few tokens to rule a mismatch out"
     NO_TOKENS = "there are no tokens"

@@ -38,6 +38,11 @@ CAUSES = {
         "hidden truncation",
         "set generation_config=vllm and write out top_k, top_p and min_p, then sample again",
     ),
+    Kind.LEFT_OUT: (
+        "penalty",
+        "sample without the penalty (repetition_penalty=1, presence_penalty=0, frequency_penalty=0, no logit_bias), or "
+        "set logprobs_mode=processed_logprobs and apply it in the trainer as well",
+    ),
     Kind.HIDDEN_SAMPLING: (
         "hidden sampling parameters",
         "write out every sampling parameter (generation_config=vllm), give the trainer the same, and compare again",
@@ -82,13 +87,15 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
         if kind is Kind.RAW_REPORT
         else f"{like} does that"
     )
+    if kind is Kind.LEFT_OUT:
+        like = (
+            f"what was requested and neither side's logprobs have does that; so does {like.removesuffix(' does that')}"
+        )
     cause, step = CAUSES[kind]
     but = "" if kind is not Kind.OFF_TRAINER else "; but the log ratio does not follow the logprobs, as it does then"
     return Conclusion(
         cause,
-        f"the sampler is {sharper} than {whose}: two samples of a prompt draw the same token "
-        f"{more_often(side.excess)} than they "
-        f"should. {like[0].upper()}{like[1:]} ({_size(side)}){but}",
+        f"the sampler is {sharper} than {whose}: {_as_seen(side)}. {like[0].upper()}{like[1:]} ({_size(side)}){but}",
         "new samples of one prompt agree as often as they should",
         step,
     )
@@ -179,6 +186,18 @@ def more_often(excess: Estimate) -> str:
     sign, how = (1, "more") if excess.value >= 0 else (-1, "less")
     low, high = sorted((sign * excess.low, sign * excess.high))
     return f"{100 * abs(excess.value):.1f} percentage points [{100 * low:.1f}, {100 * high:.1f}] {how} often"
+
+
+def _as_seen(side: Agreement) -> str:
+    """Say by what samples of a prompt show another sharpness: by how often they agree, if that moves the same way.
+
+    A penalty makes likely tokens rarer, and samples may still agree more often on what is left.
+    """
+    if side.step.value * side.excess.value > 0:
+        return f"two samples of a prompt draw the same token {more_often(side.excess)} than they should"
+    step, low, high = (100 * part for part in (side.step.value, side.step.low, side.step.high))
+    drawn = f"samples of a prompt draw likely tokens {'more' if step > 0 else 'less'} often"
+    return f"{drawn}, as at a 1/T {step:+.1f} % [{low:+.1f} %, {high:+.1f} %]"
 
 
 def _size(side: Agreement) -> str:

@@ -108,7 +108,7 @@ def _mismatch_in_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
             return _misreported(meaning, figures)
         case Kind.TRAINER:
             return _trainer(meaning, figures)
-        case Kind.HIDDEN_FILTER | Kind.HIDDEN_SAMPLING:
+        case Kind.HIDDEN_FILTER | Kind.HIDDEN_SAMPLING | Kind.LEFT_OUT:
             return _hidden(meaning, figures)
         case _:
             return Conclusion(
@@ -260,7 +260,7 @@ def _p_value(ln_p: float) -> str:
 
 def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
     first, siblings = figures.first_choices, figures.siblings
-    by_first = meaning.kind.misreports or meaning.kind is Kind.HIDDEN_SAMPLING
+    by_first = meaning.kind.misreports or meaning.kind in {Kind.HIDDEN_SAMPLING, Kind.LEFT_OUT}
     if by_first and first is not None and first.shows(GREEDY_EFFECT):
         return _mismatch_in_first_choices(meaning, first)
     if siblings is not None and siblings.off_a_side and meaning.kind in CAUSES:
@@ -287,7 +287,10 @@ def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             step = figures.sharp.inverse_step
             cause, following = CAUSES[meaning.kind]
             hidden = meaning.kind is Kind.HIDDEN_SAMPLING
-            whose = "the sampler has another one, or a filter" if hidden else "the report says so too"
+            whose = {
+                Kind.HIDDEN_SAMPLING: "the sampler has another one, or a filter",
+                Kind.LEFT_OUT: f"{meaning.requested.name} was requested, and neither side's logprobs have the penalty",
+            }.get(meaning.kind, "the report says so too")
             return Conclusion(
                 cause,
                 f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as at "
@@ -303,9 +306,9 @@ def _off(kind: Kind, figures: LoggedFigures, size: str) -> Conclusion:
     if kind is Kind.COPIED:
         return Conclusion(
             None,
-            "samples of a prompt are the same, token by token: a greedy sampler under any report, or copied rows "
-            f"({size})",
-            next="sample without one seed for all, or leave the copies out",
+            "samples of a prompt agree for longer than separate draws do: copied rows, one seed for all, a greedy "
+            f"sampler under any report, or words that were not drawn ({size})",
+            next="sample without one seed for all, leave the copies out, and mask words that were put in (loss_mask 0)",
         )
     off = " and ".join(figures.off)
     return Conclusion(
@@ -416,6 +419,7 @@ def _mismatch_in_first_choices(meaning: Meaning, excess: Estimate) -> Conclusion
         if meaning.requested != RAW
         else ", and the mean ratio is above 1, as if a temperature were left out that the trainer has",
         Kind.HIDDEN_SAMPLING: ", and the trainer is too near the report to know better",
+        Kind.LEFT_OUT: f", as with {meaning.requested.name}, of which neither side's logprobs have the penalty",
     }.get(meaning.kind, "")
     return Conclusion(
         cause,

@@ -28,6 +28,7 @@ from rlaudit.tokens.lag_path import (
     BEGINNING_NATS,
     BY_CHANCE,
     CAP_NATS,
+    MOST_SURPRISE,
     NEAR,
     Stretch,
     agreement_of,
@@ -53,8 +54,6 @@ SURELY_NOT_CHANCE = 5e-3
 FEWEST_SEQUENCES = 2
 # Of a sequence's tokens at one lag: its first tokens may agree at any.
 WHOLE = 0.9
-# Of what the trainer's logprobs are elsewhere, on average: rows of others are as likely as any.
-MOST_SURPRISE = 2.0
 # Tokens: where a shift begins is known to the token that differs first, which may be one after.
 NEAR_A_RESUME = 2
 SHOWN = 2
@@ -148,10 +147,12 @@ class AlignmentReport:
         whole, lost, other = (self._count(failure) for failure in _LIKE_EACH_OTHER)
         one_way = max(self.ahead, lost - self.ahead)
         within = Misalignment.TOKEN_DROPPED if one_way >= MOST * (lost + other) else Misalignment.RETOKENISED
-        if lost + other - self.may_be_whole < BY_CHANCE * whole:
+        late = lost + other - self.may_be_whole
+        if late < BY_CHANCE * whole:
             within = Misalignment.OFF_BY_ONE
         settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), within)
-        if whole < BY_CHANCE * (lost + other):
+        # What begins on the way begins at the first tokens, too; what is off from the first one on begins nowhere else.
+        if whole <= late:
             settled[Misalignment.OFF_BY_ONE] = within
         settled |= self._settled_rows(settled[Misalignment.RETOKENISED])
         if whole + lost + other < BY_CHANCE * self._count(Misalignment.SWAPPED):
@@ -333,8 +334,8 @@ def _judge(
     first = real[0].first
     at_a_resume = _at_a_resume(batch, sequence, first)
     lags = {stretch.lag for stretch in real}
-    fits_before = _fits_before(batch, sequence, real[0])
-    if _whole(path, real) and fits_before:
+    start = _start_of(batch, sequence, real[0])
+    if _whole(path, real) and start.at_the_lag and not (start.tokens and at_a_resume):
         kind = Misalignment.OFF_BY_ONE
     elif lags in ({1}, {-1}) and at_a_resume is not False:
         kind = Misalignment.TOKEN_DROPPED
@@ -343,20 +344,36 @@ def _judge(
     else:
         kind = Misalignment.RETOKENISED
     lag = real[0].lag
-    may_be_whole = kind is not Misalignment.OFF_BY_ONE and len(lags) == 1 and fits_before
+    may_be_whole = kind is not Misalignment.OFF_BY_ONE and len(lags) == 1 and start.may_be_at_the_lag
     return MisalignedSequence(sequence, batch.name_of(sequence), kind, first, lag, at_a_resume, may_be_whole)
 
 
-def _fits_before(batch: TokenBatch, sequence: int, shifted: Stretch) -> bool:
-    """Return whether the tokens before a shift fit its lag nearly as well as none, as tokens do that are all certain.
+@dataclass(frozen=True)
+class _Start:
+    """The tokens before a shift: how many have a counterpart at its lag, and whether the shift may hold for them."""
 
-    A shift from a place on may begin at any token: that costs the logarithm of their number.
+    tokens: int
+    # Whether they fit the lag as well as the tokens after them do.
+    at_the_lag: bool
+    # Whether they fit it nearly as well as none, as tokens do that are all certain.
+    may_be_at_the_lag: bool
+
+
+def _start_of(batch: TokenBatch, sequence: int, shifted: Stretch) -> _Start:
+    """Return what the tokens before a shift say of where it begins.
+
+    A shift from a place on may begin at any token: that costs the logarithm of their number. It is surely of the whole
+    sequence only if its start is no farther off at the lag than the rest is, by more than engines are from each other.
     """
     if shifted.lag is None:
-        return False
+        return _Start(shifted.first, at_the_lag=False, may_be_at_the_lag=False)
     before = lag_fit(*_sides(batch, sequence), 0, shifted.first, shifted.lag)
     length = int(batch.lengths_S[sequence])
-    return before.tokens * (before.cost - before.cost_unshifted) <= math.log(length)
+    return _Start(
+        before.tokens,
+        at_the_lag=before.tokens * (before.cost - shifted.cost) <= ORDINARY_NATS,
+        may_be_at_the_lag=before.tokens * (before.cost - before.cost_unshifted) <= math.log(length),
+    )
 
 
 def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:

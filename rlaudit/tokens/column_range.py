@@ -57,8 +57,9 @@ _LOGPROB = Range(LOWEST_LOGPROB, ROUNDING_ABOVE_ZERO, f"a logprob in nats, {LOWE
 _VERSION = Range(-1, EXACT, "a whole number, -1 for none", whole=True)
 _REWARD = Range(-LARGEST_REWARD, LARGEST_REWARD, f"at most {LARGEST_REWARD:g} in size")
 _TOKEN = Range(-1, LARGEST_VOCABULARY - 1, f"a token id below {LARGEST_VOCABULARY}, -1 for none", whole=True)
+# Numbers below stand for -inf (`sound.py`).
 _TOP_LOGPROB = Range(
-    STAND_IN_FOR_MINUS_INFINITY, _LOGPROB.high, f"{_LOGPROB.expected}, or -inf of a masked token", minus_infinity=True
+    _LOGPROB.low, _LOGPROB.high, f"{_LOGPROB.expected}, or -inf of a masked token", minus_infinity=True
 )
 RANGES: Mapping[str, Range] = {
     "rollout_logprob": _LOGPROB,

@@ -47,6 +47,12 @@ BEGINNING = 0.25
 BEGINNING_NATS = CHANGE_NATS
 # Fewer, in units of what looks alike and is no such failure, are taken for chance.
 BY_CHANCE = 0.25
+# Of what the trainer's logprobs are elsewhere, on average: rows of others are as likely as any.
+MOST_SURPRISE = 2.0
+# Of the squares of what sets the sides apart. Bans, filters and other weights have as much, and move what is not lost
+# as well: 0.08 to 0.3 of what they differ by there; an engine that was near before is at 0.02 (simulated, 2026-11;
+# examples/case-studies/rllm-816-encoded-again).
+ONE_WAY, NEAR_ONE_WAY = 0.95, 0.05
 FEWEST_PAIRS = 3  # two points always lie on a line
 
 
@@ -237,7 +243,11 @@ def _near_elsewhere(
     Of others only the beginnings, if agreement is lost on the way: a loss near the end is too short to be seen.
     """
     losing = {place for place, _ in far}
-    most = NEAR * float(np.average([s.cost_unshifted for _, s in far], weights=[s.tokens for _, s in far]))
+    rows = [
+        np.arange(batch.offsets[suspects[place]] + s.first, batch.offsets[suspects[place]] + s.end) for place, s in far
+    ]
+    near = NEAR_ONE_WAY if _one_way(np.concatenate(rows), batch) else NEAR
+    most = near * float(np.average([s.cost_unshifted for _, s in far], weights=[s.tokens for _, s in far]))
     agreeing = [place for place in losing if agreement_of(paths[place], unrelated) >= BEGINNING_NATS]
     on_the_way = len(agreeing) >= BY_CHANCE * len(losing)
     before = [s for place in agreeing for s in paths[place] if s.lag == 0]
@@ -272,6 +282,22 @@ def _unlike(rows_T: Integers, batch: TokenBatch) -> bool:
     usable_T = np.isfinite(rollout_T) & np.isfinite(trainer_T)
     similarity = correlation(rollout_T[usable_T], trainer_T[usable_T])
     return similarity is not None and similarity < LOST_CORRELATION
+
+
+def _one_way(rows_T: Integers, batch: TokenBatch) -> bool:
+    """Return whether the trainer only finds these tokens unlikely, as what was drawn under a ban or through a filter.
+
+    It finds other tokens unlikely, too, where they do not go on as a text does.
+    """
+    lost_T = np.isin(np.arange(batch.tokens), rows_T)
+    usable_T = np.isfinite(batch.rollout_logprobs_T) & np.isfinite(batch.trainer_logprobs_T)
+    lost, elsewhere = (batch.trainer_logprobs_T[usable_T & part_T] for part_T in (lost_T, ~lost_T))
+    if not lost.size or not elsewhere.size:
+        return False
+    squared = np.square(lost - batch.rollout_logprobs_T[usable_T & lost_T])
+    below = float(squared[lost < batch.rollout_logprobs_T[usable_T & lost_T]].sum())
+    surprised = float(lost.mean()) < MOST_SURPRISE * float(elsewhere.mean())
+    return surprised and below > ONE_WAY * float(squared.sum())
 
 
 def correlation(first: Floats, second: Floats) -> float | None:

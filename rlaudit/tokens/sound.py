@@ -4,7 +4,8 @@ Not every format distinguishes a missing logprob from NaN (pandas writes NaN as 
 did not score at all is kept without a score, and one that it scored in part is broken. Other columns may have gaps;
 `complete.py` judges those where the columns are used.
 
-Top lists get their best token first, as every test of them expects: vLLM puts the sampled token before the others, and
+Top lists get -inf for the numbers that stand for it (vLLM writes -9999 where JSON has no infinity, masks -1e9 and
+below), and their best token first, as every test of them expects: vLLM puts the sampled token before the others, and
 a log may keep them in the order of their ids.
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
-from rlaudit.tokens.column_range import EXCLUDED, RANGES
+from rlaudit.tokens.column_range import EXCLUDED, LOWEST_LOGPROB, RANGES
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.integrity import ROUNDING_ABOVE_ZERO
 from rlaudit.tokens.token_batch import MOST_LISTED, NO_TOKEN, TOPS, Column, TokenBatch
@@ -28,10 +29,10 @@ LEFT_OUT = "; the sequence is left out"
 def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool = False) -> TokenBatch:
     """Return the batch without its broken sequences, its top lists in order.
 
-    trainer_excludes: the trainer replays the sampler's filters, so that a trainer logprob of -inf (a token outside
-    them) is an answer and not a fault.
+    trainer_excludes: the trainer replays the sampler's filters, so that a logprob of -inf by the trainer or by the old
+    policy (a token outside them) is an answer and not a fault.
     """
-    batch = best_first(batch)
+    batch = best_first(with_infinities(batch))
     broken_S = np.zeros(batch.sequences, dtype=np.bool_)
     for broken in _broken(batch, trainer_excludes):
         sequences = np.unique(batch.sequence_T[broken.broken_T])
@@ -92,7 +93,8 @@ def _broken(batch: TokenBatch, excludes: bool) -> Iterator[_Broken]:
         yield from _outside("token_id", batch.token_id_T, batch, counted=False)
     for name, values_T in batch.token_columns.items():
         if name in RANGES and name != "loss_mask":
-            yield from _outside(name, values_T, batch)
+            # The old policy is the trainer at the step's beginning, and replays the same filters.
+            yield from _outside(name, values_T, batch, excludes=excludes and name == "old_logprob")
     for name, values_S in batch.sequence_columns.items():
         if name in RANGES and RANGES[name].broken(values_S) is not None:
             yield from _outside(name, np.repeat(values_S, batch.lengths_S), batch, counted=False)
@@ -154,6 +156,23 @@ def _top_lists(side: str, batch: TokenBatch) -> Iterator[_Broken]:
         if lone_T.any():
             expected = f"as many as in {ids}"
             yield _Broken(FaultKind.IMPOSSIBLE, logprobs, lone_T, logprobs_TK, expected, "has a logprob of no token")
+
+
+def with_infinities(batch: TokenBatch) -> TokenBatch:
+    """Return the batch with -inf for masked tokens of its top lists that have a number far below any logprob.
+
+    Every test of the lists leaves out -inf, and would take such a number for the logprob of a token that was possible.
+    """
+    for side in ("rollout", "trainer"):
+        field = TOPS[f"{side}_top_logprobs"]
+        logprobs_TK = getattr(batch, field)
+        if logprobs_TK is None:
+            continue
+        masked_TK = (logprobs_TK < LOWEST_LOGPROB) & np.isfinite(logprobs_TK)
+        if masked_TK.any():
+            changed: dict[str, Any] = {field: np.where(masked_TK, -np.inf, logprobs_TK)}
+            batch = replace(batch, **changed)
+    return batch
 
 
 def best_first(batch: TokenBatch) -> TokenBatch:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 from selftest.faults import all_faults
 from token_tables import table, with_columns, with_trainer
 from worlds.plant import Dose
@@ -82,6 +83,13 @@ def test_a_comparison_at_the_floor_is_a_match_and_names_nothing():
     found = judged(table(prompts=40))
     assert (found.verdict, found.names) == (Verdict.MATCH, frozenset())
     assert found.unexplained is None
+
+
+@pytest.mark.parametrize(("times", "said"), [(0.999, "] nats^2 is not surely above"), (1.5, " nats^2 is below")])
+def test_a_k2_that_is_not_surely_above_what_causes_are_searched_from_is_not_said_to_be_below(times, said):
+    batch = noisier(table(prompts=40), 0.1)
+    found = attribute(token_evidence(batch, alignment=alignment_report(batch)), margin=times * floor_of(batch))
+    assert said in {one.name: one.reason for one in found.not_tested}["stale-weights"]
 
 
 def test_excess_that_grows_with_the_lag_is_stale_weights():
@@ -199,6 +207,16 @@ def test_logprobs_of_0_are_not_put_in_if_sampling_is_near_greedy():
     assert "placed-logprobs" in judged(batch).names
     greedy = judged(batch, sampling=Semantics(temperature=0.1), trainer=Semantics(temperature=0.1))
     assert "placed-logprobs" not in greedy.names
+
+
+@pytest.mark.parametrize(("filters", "named"), [({"min_p": 0.2}, False), ({"top_p": 0.9}, True), ({}, True)])
+def test_logprobs_of_0_are_not_put_in_if_a_filter_that_was_requested_keeps_unlikely_tokens_alone(filters, named):
+    batch = table(prompts=40)
+    far_T = np.random.default_rng(4).random(batch.tokens) < 0.1
+    batch = replace(batch, rollout_logprobs_T=np.where(far_T, 0.0, batch.rollout_logprobs_T))
+    batch = with_trainer(batch, np.where(far_T, -1.1 - batch.position_T / 100, batch.trainer_logprobs_T))
+    found = judged(batch, sampling=Semantics(**filters))
+    assert ("placed-logprobs" in found.names) == named
 
 
 def test_older_weights_until_an_update_in_flight_are_not_another_prompt():
@@ -350,6 +368,17 @@ def test_noise_between_two_models_is_no_temperature_and_hides_none(noise, temper
     assert found.names == names
 
 
+@pytest.mark.parametrize(("spread", "names"), [(0.0, {"trainer-temperature"}), (0.2, set())])
+def test_a_slope_that_leaves_most_of_the_difference_is_no_temperature(spread, names):
+    """Other weights sharpen some contexts and flatten others: on average a slope is left that no side was set to."""
+    batch, rng = table(prompts=200), np.random.default_rng(6)
+    common_TK, slope = top_logprobs(batch, 1.0), 1.15
+    context_T1 = np.exp(spread * rng.standard_normal((batch.tokens, 1)))
+    tops = with_tops(batch, common_TK, common_TK / slope / context_T1)
+    found = judged(tops, sampling=Semantics(1.0), trainer=Semantics(slope))
+    assert found.names & {"trainer-temperature", "raw-logprobs"} == names
+
+
 def repeating(batch, share=0.5, seed=5):
     """The same tokens with ids that a sequence holds already at `share` of its places."""
     rng = np.random.default_rng(seed)
@@ -366,6 +395,17 @@ def test_a_penalty_lifts_seen_tokens_and_lowers_the_others():
     shift_T = np.where(again_T, 0.15, -0.175) * room_T
     found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + shift_T, 0.0)), floor_k2=None)
     assert found.names == {"penalty"}
+
+
+@pytest.mark.parametrize(("prompts", "apart", "noise", "named"), [(30, 0.2, 0.3, False), (60, 0.12, 0.2, True)])
+def test_a_penalty_that_explains_a_tenth_at_best_has_to_do_so_surely(prompts, apart, noise, named):
+    """An update moves what is repeated, too, in some prompts more than in others; a penalty moves it in all."""
+    batch, again_T = repeating(table(prompts=prompts, length=120, peaked=0.0))
+    room_T, rng = -np.expm1(batch.rollout_logprobs_T), np.random.default_rng(2)
+    of_prompt_T = 0.12 + apart * rng.standard_normal(prompts)[batch.prompt_S[batch.sequence_T]]
+    shift_T = np.where(again_T, of_prompt_T, -0.12) + noise * rng.standard_normal(batch.tokens)
+    found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + shift_T * room_T, 0.0)), floor_k2=None)
+    assert ("penalty" in found.names) == named
 
 
 def test_seen_tokens_that_stay_where_they_are_while_others_move_are_no_penalty():
@@ -408,3 +448,16 @@ def test_where_it_is_known_which_cached_tokens_are_stale_the_others_are_no_sign_
     assert found.names == {"stale-prefix-kv"}
     unknown = np.where(cached > 0, np.nan, 0.0)
     assert judged(with_columns(noisy, cached_tokens=cached, stale_tokens=unknown)).names == {"stale-prefix-kv"}
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.2])
+def test_a_mean_ratio_above_1_is_of_raw_logprobs_only_if_the_temperature_can_move_tokens_so_far(temperature):
+    batch, rng = table(prompts=40), np.random.default_rng(3)
+    logits_TV = 2.0 * rng.standard_normal((batch.tokens, 50))
+    raw_TV, cooled_TV = log_softmax(logits_TV, axis=1), log_softmax(logits_TV / temperature, axis=1)
+    drawn_T = (np.exp(cooled_TV).cumsum(axis=1) > rng.random((batch.tokens, 1))).argmax(axis=1)
+    raw_T, cooled_T = (side[np.arange(batch.tokens), drawn_T] for side in (raw_TV, cooled_TV))
+    for trainer_T, names in ((cooled_T, {"raw-logprobs"}), (rng.permutation(cooled_T), set())):
+        rows = replace(batch, rollout_logprobs_T=raw_T, trainer_logprobs_T=trainer_T)
+        found = judged(rows, sampling=Semantics(temperature), trainer=Semantics(temperature))
+        assert found.names == names

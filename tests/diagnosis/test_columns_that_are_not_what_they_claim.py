@@ -57,6 +57,16 @@ def test_entropies_that_were_never_filled_show_nothing():
     assert found.meaning.figures.sharp is None
 
 
+@pytest.mark.parametrize(("gaps", "said"), [(0, ""), (2000, "too many sequences have a gap in it")])
+def test_entropies_that_are_recommended_although_they_were_logged_are_said_to_be_left_out_and_why(gaps, said):
+    batch = logged(noise=0.01)
+    entropy_T = np.where(np.arange(batch.tokens) < gaps, np.nan, batch.token_columns["trainer_entropy"])
+    semantic = compared(with_columns(batch, trainer_entropy=entropy_T)).layers[0]
+    assert semantic.verdict is Verdict.MATCH if not gaps else said in semantic.next
+    zeros = compared(with_columns(batch, trainer_entropy=np.zeros(batch.tokens))).layers[0]
+    assert "the trainer_entropy of this log is not used: " in zeros.next
+
+
 def test_a_copied_trainer_column_shows_nothing_of_the_trainer():
     honest = drawn(prompts=24)
     found = compared(with_trainer(honest, honest.rollout_logprobs_T.copy()))

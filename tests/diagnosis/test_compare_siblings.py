@@ -13,6 +13,7 @@ from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.from_siblings import prompts_needed
 from rlaudit.meaning.meaning import Kind
+from rlaudit.meaning.sibling_words import mismatch_in_siblings
 from rlaudit.meaning.words import NOT_WITHOUT
 
 FAST = CompareSettings(replicates=200)
@@ -54,6 +55,24 @@ def test_too_few_samples_rule_nothing_out_and_it_is_known_how_many_would():
 def test_no_deviation_that_matters_passes_where_a_sound_log_would_be(hidden):
     _, found = said(hidden, HONEST, HONEST, prompts=512)
     assert found.verdicts[0] is not Verdict.MATCH
+
+
+def test_a_penalty_that_was_requested_and_that_both_sides_leave_out_is_named():
+    asked = Semantics(repetition_penalty=1.3)
+    kind, found = said(at(repetition_penalty=1.3), HONEST, HONEST, asked=asked)
+    assert kind is Kind.LEFT_OUT
+    assert found.layers[0].causes == ("penalty",)
+    assert "repetition_penalty=1" in found.layers[0].next
+    hidden, _ = said(at(0.7), HONEST, HONEST, asked=asked)
+    assert hidden is Kind.HIDDEN_SAMPLING
+
+
+def test_a_flatter_sampler_is_not_said_to_draw_the_same_token_more_often():
+    _, found = said(at(1.4), HONEST, HONEST)
+    report = found.evidence.siblings.report
+    agreeing_more = replace(report, excess=replace(report.excess, value=abs(report.excess.value)))
+    words = mismatch_in_siblings(Kind.HIDDEN_SAMPLING, replace(found.evidence.siblings, report=agreeing_more)).because
+    assert "flatter" in words and "likely tokens less often" in words and "more often" not in words
 
 
 def test_raw_logprobs_are_named_where_a_temperature_was_asked_for():

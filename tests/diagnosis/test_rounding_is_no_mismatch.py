@@ -1,5 +1,6 @@
 """What rounding does to a healthy engine is no mismatch of its path, and layer 2's sentence says so."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +52,18 @@ def test_a_distance_that_is_more_than_that_is_not_let_pass_and_says_why(noise, s
     path = judged(noise, settings, spoil).layers[1]
     assert path.verdict is verdict
     assert words in path.because
+
+
+def test_what_is_open_between_rounding_and_a_fault_says_why_and_how_many_prompts_settle_it():
+    def few_far_off(batch):
+        apart_T = np.where(batch.sequence_T % 50 == 0, 0.3, 0.0) * np.random.default_rng(0).normal(size=batch.tokens)
+        trainer_T = np.minimum(batch.rollout_logprobs_T + apart_T * -np.expm1(batch.rollout_logprobs_T), 0.0)
+        return replace(batch, trainer_logprobs_T=trainer_T)
+
+    path = judged(0.0, SETTINGS, few_far_off).layers[1]
+    assert path.verdict is Verdict.INCONCLUSIVE
+    assert "a few tokens make most of it" in path.because
+    assert re.search(r"more tokens: about \d+ prompts like these", path.next)
 
 
 def loud_sequences(batch):

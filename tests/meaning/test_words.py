@@ -61,6 +61,12 @@ def test_what_was_requested_is_read_from_the_request():
         assert f"truncation {origin}" in conclusion_of(meaning).because
 
 
+def test_samples_that_agree_for_long_are_not_said_to_be_the_same():
+    """Words that a template puts at the beginning make long agreements, and nothing else of the samples is alike."""
+    copied = said(Kind.COPIED, LOGGED)
+    assert "are the same" not in copied.because and "not drawn" in copied.because and "loss_mask" in copied.next
+
+
 def test_agreement_is_the_only_kind_that_matches_and_what_is_open_is_never_fine():
     assert [kind for kind in Kind if kind.verdict is Verdict.MATCH] == [Kind.AGREE]
     assert {kind for kind in Kind if kind.verdict is Verdict.INCONCLUSIVE} == set(OPEN_KINDS)

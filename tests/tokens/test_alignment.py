@@ -142,6 +142,20 @@ def test_engines_that_agree_badly_everywhere_are_not_called_retokenised_where_th
     assert not alignment_report(unlike(table(length=80, noise=0.9, peaked=0.0), lost)).refused
 
 
+@pytest.mark.parametrize(("noise", "drawn", "refused"), [(0.15, False, True), (0.25, True, False), (0.01, True, True)])
+def test_tokens_that_the_trainer_only_finds_unlikely_are_other_tokens_only_if_both_sides_were_very_near(
+    noise, drawn, refused
+):
+    """A ban or a filter moves what comes before as well."""
+    batch, others_T = table(length=80, noise=noise, peaked=0.0), table(seed=7, length=80, peaked=0.0).trainer_logprobs_T
+    late_T, rng = (batch.sequence_T < 4) & (batch.position_T >= 40), np.random.default_rng(8)
+    if drawn:
+        sure_T = np.where(late_T, -0.4 * rng.random(batch.tokens), batch.rollout_logprobs_T)
+        batch, others_T = replace(batch, rollout_logprobs_T=sure_T), -2.5 - rng.exponential(1.0, batch.tokens)
+    report = alignment_report(with_trainer(batch, np.where(late_T, others_T, batch.trainer_logprobs_T)))
+    assert report.refused == refused
+
+
 def lost_throughout(batch, first=0):
     """Logprobs of other tokens on the trainer's side in half of the sequences, from token `first` on."""
     others_T = table(seed=7, length=int(batch.lengths_S[0])).trainer_logprobs_T
@@ -217,3 +231,29 @@ def test_tokens_without_a_counterpart_say_nothing_for_a_lag():
     assert not alignment_report(
         with_trainer(replace(batch, rollout_logprobs_T=rollout.ravel()), trainer.ravel())
     ).refused
+
+
+def starting_sure(batch, tokens):
+    """Both sides are nearly certain of the first tokens of every sequence, as of a phrase that all begin with."""
+    sure_T = -0.4 * np.random.default_rng(5).random(batch.tokens)
+    rollout_T = np.where(batch.position_T < tokens, sure_T, batch.rollout_logprobs_T)
+    trainer_T = np.where(batch.position_T < tokens, 0.999 * sure_T, batch.trainer_logprobs_T)
+    return with_trainer(replace(batch, rollout_logprobs_T=rollout_T), trainer_T)
+
+
+def test_shifts_that_begin_at_any_of_the_first_tokens_have_one_name():
+    batch = table(length=120, peaked=0.0)
+    for sequence in range(40):
+        batch = shifted(batch, [sequence], -1, first=sequence // 3)
+    assert alignment_report(batch).counts == {Misalignment.TOKEN_DROPPED: 40}
+
+
+def test_a_shift_after_sure_tokens_that_do_not_fit_it_is_not_of_the_whole_sequence():
+    batch = shifted(starting_sure(table(length=200, peaked=0.0), 12), range(0, 40, 4), -1, first=12)
+    assert alignment_report(batch).counts == {Misalignment.TOKEN_DROPPED: 10}
+
+
+def test_a_shift_that_begins_at_a_resume_is_a_lost_token_even_if_few_tokens_stand_before_it():
+    batch = starting_sure(table(length=80, peaked=0.0), 4)
+    batch = shifted(replace(batch, token_columns=versions(batch, 4)), range(0, 40, 4), -1, first=4)
+    assert alignment_report(batch).counts == {Misalignment.TOKEN_DROPPED: 10}

@@ -169,3 +169,21 @@ def test_a_list_that_is_longer_than_what_is_read_has_to_be_in_order():
     whole = replace(whole, rollout_top_ids_TK=ids_TK, rollout_top_logprobs_TK=logprobs_TK)
     assert sound(whole, HERE, faults).sequences == whole.sequences - 1
     assert "rises within its first 64 entries" in faults.shown[0].message
+
+
+@pytest.mark.parametrize(("replays", "kept"), [(True, 2), (False, 1)])
+def test_an_old_logprob_outside_the_filters_is_one_like_the_trainers(replays, kept):
+    whole = replace(batch(FINE, FINE), token_columns={"old_logprob": np.array([-1.0, -np.inf, -2.0, -2.0])})
+    assert sound(whole, HERE, Faults(), trainer_excludes=replays).sequences == kept
+
+
+@pytest.mark.parametrize("number", [-9999.0, -1e9, float(np.finfo(np.float32).min)])
+def test_a_number_that_stands_for_minus_infinity_in_a_top_list_is_read_as_that(number):
+    whole, faults = batch(FINE, FINE), Faults()
+    ids_TK, logprobs_TK = np.tile([7, 8, 9], (4, 1)), np.tile([-0.1, number, number], (4, 1))
+    tops = {f"{side}_top_ids_TK": ids_TK for side in ("rollout", "trainer")}
+    tops |= {f"{side}_top_logprobs_TK": logprobs_TK for side in ("rollout", "trainer")}
+    read = sound(replace(whole, **tops), HERE, faults)
+    assert not faults.count
+    for side in (read.rollout_top_logprobs_TK, read.trainer_top_logprobs_TK):
+        assert side.tolist() == [[-0.1, -np.inf, -np.inf]] * 4

@@ -234,7 +234,7 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     case.fit()
     least = TIMES_FLOOR * floor if floor is not None else margin
     if case.excess.k2_low <= least:
-        case.leave(f"the k2 of {case.excess.k2:.2g} nats^2 is below {least:.2g}, where the search for causes begins")
+        case.leave(f"the k2 of {_held_against(case.excess, least)}, where the search for causes begins")
         return case.attribution(margin, unexplained=None)
     case.name_causes(Stage.EXCESS)
     return case.attribution(margin, unexplained=case.unexplained())
@@ -388,6 +388,13 @@ class _Case:
             Grounds.ABOVE: excess is not None and excess.k2_low > margin,
         }
         return next((grounds for grounds, held in holds.items() if held), Grounds.OPEN)
+
+
+def _held_against(excess: ExcessModel, least: float) -> str:
+    """Say that a k2 is below `least`, or not surely above it."""
+    if excess.k2 < least:
+        return f"{excess.k2:.2g} nats^2 is below {least:.2g}"
+    return f"{excess.k2:.2g} [{excess.k2_low:.2g}, {excess.k2_high:.2g}] nats^2 is not surely above {least:.2g}"
 
 
 def _ambiguous(name: str, signature: Signature, rivals: Sequence[Rival]) -> Ambiguous:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rlaudit.causes.attribution.cause import LEAST_SHARE, Signature
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, PENALTIES
-from rlaudit.meaning.log_statistics import first_choice_excess, seen_shift, temperature_ratio
+from rlaudit.meaning.log_statistics import first_choice_excess, removed_by_temperature, seen_shift, temperature_ratio
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.meaning.token_tests import GREEDY_EFFECT, TEMPERATURE_EFFECT
@@ -24,6 +24,10 @@ HIDDEN_TRUNCATION = "hidden-truncation"
 PENALTY = "penalty"
 # Nats: what a repetition penalty of 1.02 takes from a logit of 1.
 LEAST_SHIFT = 0.02
+# Of the squares of the difference of two lists, and of the difference of a typical pair. Temperatures alone and under
+# rounding: 0.97 and more of both; beside older weights or loud noise 0.43 to 0.7 of the squares; other weights,
+# penalties: below 0.3 of both (simulated, 2026-11).
+LEAST_REMOVED, MOST_REMOVED = 0.4, 0.5
 # A 99.9 % interval spans this many standard errors.
 SPAN = 6.581
 
@@ -130,13 +134,27 @@ def temperature_signature(evidence: TokenEvidence, of_report: bool) -> Signature
         return None
     reported, trainer = _temperatures(evidence, factor.value)
     fits_request = _alike(reported, evidence.sampling.temperature)
-    named = factor.shows(TEMPERATURE_EFFECT, null=1.0) and fits_request != of_report
-    leans = factor.leans(TEMPERATURE_EFFECT, null=1.0)
+    is_one = _is_a_temperature(evidence, factor.value, reported, trainer)
+    named = is_one and factor.shows(TEMPERATURE_EFFECT, null=1.0) and fits_request != of_report
+    leans = is_one and factor.leans(TEMPERATURE_EFFECT, null=1.0)
     because = (
         f"top logprobs of both sides differ by the factor {factor.value:.3f} [{factor.low:.3f}, {factor.high:.3f}]: "
         f"reported at T={reported:.3g}, sampled at T={evidence.sampling.temperature:g}, trainer at T={trainer:.3g}"
     )
     return logged_signature(factor, "T of the trainer / T reported", named, because, leans)
+
+
+def _is_a_temperature(evidence: TokenEvidence, factor: float, reported: float, trainer: float) -> bool:
+    """Return whether dividing by a factor takes the difference away, as it does if a temperature makes it.
+
+    Beside something else it may do so of a typical pair only; then both sides have to be at 1 or at a T that was set.
+    """
+    removed = removed_by_temperature(evidence, factor)
+    if removed.squares >= LEAST_REMOVED:
+        return True
+    known = (1.0, evidence.sampling.temperature, evidence.trainer.temperature)
+    both_known = all(any(_alike(side, other) for other in known) for side in (reported, trainer))
+    return both_known and removed.typical >= MOST_REMOVED
 
 
 def _moved_by_others(evidence: TokenEvidence) -> bool:

@@ -132,7 +132,7 @@ def test_dense_noise_without_a_floor_is_never_called_precision():
     found = judged(noisier(table(prompts=40), 0.2), floor_k2=None)
     assert found.names == frozenset()
     assert found.unexplained == 1.0
-    assert "usual" in {one.name: one.reason for one in found.not_tested}["body-precision"]
+    assert "rounding" in {one.name: one.reason for one in found.not_tested}["body-precision"]
 
 
 def test_dense_noise_above_a_floor_is_precision_only_where_ids_show_no_memory():

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from rlaudit.probe.course import Probed
-
-# Since when there is an argument for what logprobs are.
-MODES_SINCE = Version("0.10.0")
+from rlaudit.vllm.milestones import LOGPROBS_MODE
 
 
 def as_config(probed: Probed) -> str:
@@ -28,7 +26,12 @@ def _lines(probed: Probed) -> Iterator[str]:
     if who.most_tokens:
         yield f"max-model-len: {who.most_tokens}"
     reported = {parameter.in_report for parameter in probed.parameters}
-    if who.release and Version(who.release) >= MODES_SINCE and reported & {True, False} and len(reported - {None}) == 1:
+    if (
+        who.release
+        and Version(who.release) >= LOGPROBS_MODE
+        and reported & {True, False}
+        and len(reported - {None}) == 1
+    ):
         yield f"logprobs-mode: {'processed' if True in reported else 'raw'}_logprobs"
     cached = who.cache.get("enable_prefix_caching")
     if cached in ("True", "False"):

@@ -16,13 +16,12 @@ from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
 from rlaudit.meaning.candidates import FILTERS, PENALTIES, RAW, Semantics
 from rlaudit.probe.course import Probed
 from rlaudit.text.enumerated import enumerated
+from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_sampling import Meanings
 
 RAW_LOGPROBS, PENALTY = "raw-logprobs", "penalty"
-# Before it, processed logprobs were those before temperature and filters (vLLM 0.10.1.1 sampler, 0.10.2 sampler).
-PROCESSED_SINCE = Version("0.10.2")
 NO_TRAINER = "no trainer was named"
 NAME_ONE = "name the trainer: --config run.sh, or --temperature T and --trainer-temperature T"
 NOT_MEASURED = "a probe has no logprobs of the trainer"
@@ -132,10 +131,10 @@ def _cause(apart: Sequence[str], reported: Semantics, sampling: Semantics) -> st
 
 def raw_step(release: str | None) -> str:
     """Return what makes a server report processed logprobs. release: of vLLM, None if it is another server."""
-    if release is None or Version(release) >= PROCESSED_SINCE:
+    if release is None or Version(release) >= PROCESSED_IS_FINAL:
         start = "start the server with" if release else "if it is vLLM, start it with"
         return f"{start} --logprobs-mode processed_logprobs"
-    return f"vLLM {release} cannot report processed logprobs on V1: move to {PROCESSED_SINCE} or later"
+    return f"vLLM {release} cannot report processed logprobs on V1: move to {PROCESSED_IS_FINAL} or later"
 
 
 def answer_of(probed: Probed) -> list[str]:

@@ -26,7 +26,7 @@ COMMANDS = {
     ),
     "ablate": ("rlaudit.cli.ablate:ablate", "Say which setting is to blame, by controlled runs."),
     "compare": ("rlaudit.cli.compare:compare", "Say what logged logprobs mean, and how far apart they are."),
-    "probe": ("rlaudit.cli.probe:probe", "Ask a running server what its logprobs mean: read-only, in a minute."),
+    "probe": ("rlaudit.cli.probe:probe", "Ask a running server what its logprobs mean, read-only."),
     "curves": ("rlaudit.cli.curves:curves", "Find the first step at which training curves separate."),
     "diagnose": (
         "rlaudit.cli.diagnose:diagnose",

@@ -74,7 +74,7 @@ def probe(
     require: Require = None,
     quiet: Quiet = False,
 ) -> int:
-    """Ask a running server what its logprobs mean: read-only, in a minute."""
+    """Ask a running server what its logprobs mean, read-only."""
     from rlaudit.probe.as_config import as_config
     from rlaudit.probe.budget import Budget
     from rlaudit.probe.course import Probed

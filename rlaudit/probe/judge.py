@@ -25,7 +25,7 @@ RAW_LOGPROBS, PENALTY = "raw-logprobs", "penalty"
 NO_TRAINER = "no trainer was named"
 NAME_ONE = "name the trainer: --config run.sh, or --temperature T and --trainer-temperature T"
 NOT_MEASURED = "a probe has no logprobs of the trainer"
-COMPARE = "rlaudit compare on logged rollouts, or rlaudit ablate"
+COMPARE = "log the trainer's logprobs beside the rollouts' and compare them, or run an ablation"
 
 
 def layers_of(probed: Probed, meanings: "Meanings | None") -> list[Judgement]:

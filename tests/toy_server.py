@@ -202,8 +202,8 @@ def serving(toy: Toy, change: Callable[[str, bytes], bytes | None] = lambda path
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Headers and body in one packet: two wait for each other's receipt, 40 ms a request.
-        wbufsize = -1
+        # Else the body waits for the receipt of the headers, 40 ms a request.
+        disable_nagle_algorithm = True
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -12,9 +12,18 @@ from rlaudit.cli.options import (
     FailForWhat,
     FailOn,
     FailOnMismatch,
+    MinP,
     Outputs,
     Quiet,
+    RepetitionPenalty,
     Require,
+    RolloutConfig,
+    Temperature,
+    TopK,
+    TopP,
+    TrainerReplaysFilters,
+    TrainerTemperature,
+    named_sampling,
     ray_address,
     threshold_of,
 )
@@ -57,27 +66,14 @@ def compare(
             help="The trainer's logprobs of the same tokens (trainer_logprob), in a separate table.",
         ),
     ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(metavar="T", help="Sampling temperature of the rollouts.")
-    ] = None,
-    top_p: Annotated[float | None, typer.Option(metavar="P", help="Nucleus mass of the rollouts.")] = None,
-    top_k: Annotated[int | None, typer.Option(metavar="K", help="Most probable tokens kept; 0 or -1 is off.")] = None,
-    min_p: Annotated[
-        float | None, typer.Option(metavar="P", help="Share of the top probability a token must have.")
-    ] = None,
-    repetition_penalty: Annotated[
-        float | None, typer.Option(metavar="X", help="As the rollouts had it; 1 is off.")
-    ] = None,
-    trainer_temperature: Annotated[
-        float | None,
-        typer.Option(metavar="T", help="What the trainer divides its logits by; the sampling temperature by default."),
-    ] = None,
-    trainer_replays_filters: Annotated[
-        bool, typer.Option("--trainer-replays-filters", help="The trainer applies the sampler's filters as well.")
-    ] = False,
-    config: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="The rollout config that says all of this.")
-    ] = None,
+    temperature: Temperature = None,
+    top_p: TopP = None,
+    top_k: TopK = None,
+    min_p: MinP = None,
+    repetition_penalty: RepetitionPenalty = None,
+    trainer_temperature: TrainerTemperature = None,
+    trainer_replays_filters: TrainerReplaysFilters = False,
+    config: RolloutConfig = None,
     before: Annotated[
         Path | None,
         typer.Option(
@@ -161,15 +157,9 @@ def compare(
     outputs = parse_outputs(output)
     progress = Progress(quiet)
     settings = CompareSettings(objective=_objective(ppo_epsilon, gspo_epsilon), margin=_margin(margin), seed=seed)
-    sampling = {
-        "temperature": temperature,
-        "top_p": top_p,
-        "top_k": top_k,
-        "min_p": min_p,
-        "repetition_penalty": repetition_penalty,
-        "trainer_temperature": trainer_temperature,
-        "trainer_replays_filters": trainer_replays_filters or None,
-    }
+    sampling = named_sampling(
+        temperature, top_p, top_k, min_p, repetition_penalty, trainer_temperature, trainer_replays_filters
+    )
     renamed = parse_columns(columns or [], KNOWN)
     address = ray_address(executor)
     if address is not None and (trainer is not None or before_trainer is not None):

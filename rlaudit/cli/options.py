@@ -1,6 +1,7 @@
 """Options that several commands have, each declared once."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,6 +39,42 @@ FailOnMismatch = Annotated[FailOn, typer.Option(help="error: exit with 1 if a la
 FailForWhat = Annotated[FailFor, typer.Option("--fail-for", help=FAIL_FOR_HELP, show_default=False)]
 Outputs = Annotated[list[str] | None, typer.Option(metavar="FORMAT[:PATH]", help=HELP, autocompletion=one_of(formats))]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+
+# How rollouts were sampled, and what the trainer makes of it.
+Temperature = Annotated[float | None, typer.Option(metavar="T", help="Sampling temperature of the rollouts.")]
+TopP = Annotated[float | None, typer.Option(metavar="P", help="Nucleus mass of the rollouts.")]
+TopK = Annotated[int | None, typer.Option(metavar="K", help="Most probable tokens kept; 0 or -1 is off.")]
+MinP = Annotated[float | None, typer.Option(metavar="P", help="Share of the top probability a token must have.")]
+RepetitionPenalty = Annotated[float | None, typer.Option(metavar="X", help="As the rollouts had it; 1 is off.")]
+TrainerTemperature = Annotated[
+    float | None,
+    typer.Option(metavar="T", help="What the trainer divides its logits by; the sampling temperature by default."),
+]
+TrainerReplaysFilters = Annotated[
+    bool, typer.Option("--trainer-replays-filters", help="The trainer applies the sampler's filters as well.")
+]
+RolloutConfig = Annotated[Path | None, typer.Option(metavar="PATH", help="The rollout config that says all of this.")]
+
+
+def named_sampling(
+    temperature: float | None,
+    top_p: float | None,
+    top_k: int | None,
+    min_p: float | None,
+    repetition_penalty: float | None,
+    trainer_temperature: float | None,
+    trainer_replays_filters: bool,
+) -> dict[str, float | None]:
+    """Return what the command line says of rollouts and trainer, by the names of a sidecar; None if it says nothing."""
+    return {
+        "temperature": temperature,
+        "top_p": top_p,
+        "top_k": top_k,
+        "min_p": min_p,
+        "repetition_penalty": repetition_penalty,
+        "trainer_temperature": trainer_temperature,
+        "trainer_replays_filters": trainer_replays_filters or None,
+    }
 
 
 def threshold_of(fail_on: FailOn, fail_for: FailFor) -> Threshold:

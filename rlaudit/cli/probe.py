@@ -6,7 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlaudit.cli.options import FailForWhat, FailOn, FailOnMismatch, Outputs, Quiet, Require, threshold_of
+from rlaudit.cli.options import (
+    FailForWhat,
+    FailOn,
+    FailOnMismatch,
+    MinP,
+    Outputs,
+    Quiet,
+    RepetitionPenalty,
+    Require,
+    RolloutConfig,
+    Temperature,
+    TopK,
+    TopP,
+    TrainerReplaysFilters,
+    TrainerTemperature,
+    named_sampling,
+    threshold_of,
+)
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.files.read_regular import NotRegular, read_regular
@@ -33,25 +50,14 @@ def probe(
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model to ask; by default the first that is listed.")
     ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(metavar="T", help="Sampling temperature of your rollouts.")
-    ] = None,
-    top_p: Annotated[float | None, typer.Option(metavar="P", help="Nucleus mass of your rollouts.")] = None,
-    top_k: Annotated[int | None, typer.Option(metavar="K", help="Most probable tokens kept; 0 or -1 is off.")] = None,
-    min_p: Annotated[
-        float | None, typer.Option(metavar="P", help="Share of the top probability a token must have.")
-    ] = None,
-    repetition_penalty: Annotated[float | None, typer.Option(metavar="X", help="Of your rollouts; 1 is off.")] = None,
-    trainer_temperature: Annotated[
-        float | None,
-        typer.Option(metavar="T", help="What the trainer divides its logits by; the sampling temperature by default."),
-    ] = None,
-    trainer_replays_filters: Annotated[
-        bool, typer.Option("--trainer-replays-filters", help="The trainer applies the sampler's filters as well.")
-    ] = False,
-    config: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="The rollout config that says all of this.")
-    ] = None,
+    temperature: Temperature = None,
+    top_p: TopP = None,
+    top_k: TopK = None,
+    min_p: MinP = None,
+    repetition_penalty: RepetitionPenalty = None,
+    trainer_temperature: TrainerTemperature = None,
+    trainer_replays_filters: TrainerReplaysFilters = False,
+    config: RolloutConfig = None,
     requests: Annotated[
         int, typer.Option("--budget", min=1, metavar="N", help="The most requests to a server.")
     ] = REQUESTS,
@@ -83,15 +89,9 @@ def probe(
     from rlaudit.report.of_probe import document_of
 
     outputs = parse_outputs(output)
-    given = {
-        "temperature": temperature,
-        "top_p": top_p,
-        "top_k": top_k,
-        "min_p": min_p,
-        "repetition_penalty": repetition_penalty,
-        "trainer_temperature": trainer_temperature,
-        "trainer_replays_filters": trainer_replays_filters or None,
-    }
+    given = named_sampling(
+        temperature, top_p, top_k, min_p, repetition_penalty, trainer_temperature, trainer_replays_filters
+    )
     meanings = _meanings(given, config)
     key = _key(key_variable, key_file)
     addresses = [root_of(address) for address in (server, after) if address is not None]

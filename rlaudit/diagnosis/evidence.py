@@ -5,6 +5,7 @@ No layer is judged here. Judges read tokens through this record alone.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -103,24 +104,13 @@ def gather(
 
     Raises NotFinished if no token can be compared, and no samples with each other.
     """
+    of_log = partial(Evidence, name, sampling, trainer, settings, log.counts, log.share)
+    unused = settings.first_look.unused.get(ENTROPY, "")
     if log.tally is None or log.sample is None:
         siblings = siblings_of(log.groups, settings.first_look.ends_missing)
         if siblings is None:
             raise nothing_to_compare(log.counts, faults, settings)
-        gaps = settings.first_look.said
-        unused = settings.first_look.unused.get(ENTROPY, "")
-        return Evidence(
-            name,
-            sampling,
-            trainer,
-            settings,
-            log.counts,
-            log.share,
-            log.share,
-            siblings,
-            gaps=gaps,
-            entropy_left_out=unused,
-        )
+        return of_log(log.share, siblings, gaps=settings.first_look.said, entropy_left_out=unused)
     measurements = measure_tally(log.tally, settings.replicates, settings.seed)
     if scored is not None:
         # The scores are of these sequences, all of them.
@@ -149,13 +139,7 @@ def gather(
     if scored is None and searched < log.share.sequences:
         missable = _missable(searched, log.sampled_files)
         looked_at = replace(looked_at, sample_of=log.counts.sequences, missable=missable)
-    return Evidence(
-        name,
-        sampling,
-        trainer,
-        settings,
-        log.counts,
-        log.share,
+    return of_log(
         looked_at,
         siblings=siblings_of(log.groups, settings.first_look.ends_missing) if scored is None else None,
         alignment=log.alignment,
@@ -166,7 +150,7 @@ def gather(
         split=_split(batch, settings),
         weights=weights,
         gaps=(*settings.first_look.said, *gaps),
-        entropy_left_out=settings.first_look.unused.get(ENTROPY, "") or _gap_in_entropy(log.sample, batch),
+        entropy_left_out=unused or _gap_in_entropy(log.sample, batch),
         unscored_today=before.name if before is not None and before.tally is None else None,
     )
 

@@ -5,8 +5,6 @@ probabilities is known from the sampler's definition (vLLM v1/sample/sampler.py)
 vocabulary knows. Two questions have answers of their own: whether the *report* has it, and whether *draws* follow it.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -16,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
+from rlaudit.discover import discover
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.probe.answer import Position
 
@@ -63,6 +62,8 @@ class Change:
     cuts: bool = False
     # Whether it looks at tokens that stand before: those that were generated, or those of the prompt as well.
     looks_back: Literal["", "generated", "prompt"] = ""
+    # Whether a request names the token that it changes, by its id.
+    by_id: bool = False
     # Whether its value shows, and not only that it is applied.
     sized: bool = True
 
@@ -70,11 +71,12 @@ class Change:
 @cache
 def changes() -> tuple[Change, ...]:
     """Return every parameter that is asked about, one a file in `changes/`."""
-    package = importlib.import_module("rlaudit.probe.changes")
-    names = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    # Its files import this one.
+    from rlaudit.probe import changes as files
+
+    offers = discover(files, "CHANGE", Change)
     # As a meaning lists them.
-    ordered = [field.name for field in fields(Semantics) if field.name in names]
-    return tuple(importlib.import_module(f"{package.__name__}.{name}").CHANGE for name in ordered)
+    return tuple(offers[field.name] for field in fields(Semantics) if field.name in offers)
 
 
 def context_of(

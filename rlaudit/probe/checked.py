@@ -1,11 +1,10 @@
 """A question to a server that is not about one sampling parameter, and what came of it. One a file in `checks/`."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from rlaudit.discover import discover
 from rlaudit.probe.observed import Observations
 from rlaudit.probe.server import Server
 
@@ -32,10 +31,11 @@ class Check:
 
 @cache
 def checks() -> tuple[Check, ...]:
-    """Return every check, in the order of their files."""
-    package = importlib.import_module("rlaudit.probe.checks")
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return tuple(importlib.import_module(f"{package.__name__}.{name}").CHECK for name in names)
+    """Return every check, by name."""
+    # Its files import this one.
+    from rlaudit.probe import checks as files
+
+    return tuple(discover(files, "CHECK", Check).values())
 
 
 def untold(because: str) -> Checked:

@@ -57,7 +57,7 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
         return _untold(change, refusal or "in no prompt does it change what this model would say next")
     by_prompt = [fit.told(seen.tolerance) for fit in fits]
     in_draws = True if ratio > DECIDES else False if ratio < -DECIDES else None
-    if change.name == "logit_bias" and in_draws is not True and not _shows_ids(seen.of(change)):
+    if change.by_id and in_draws is not True and not _shows_ids(seen.of(change)):
         # A text may be another token by itself than where it was listed.
         return _untold(change, "the server shows no token ids, and the id that it has for a text had no effect")
     in_report = _agreed(by_prompt)
@@ -86,7 +86,7 @@ def _usable(change: Change, prompts: Sequence[Observed]) -> list[tuple[Observed,
 
 def _as_asked(server: Server, change: Change, value: Any, observed: Observed) -> Any:
     """Return the value as a request holds it: a bias is a mapping from ids. None if no id is known."""
-    if change.name != "logit_bias":
+    if not change.by_id:
         return value
     token = next(
         token for token, is_it in zip(observed.context.tokens, observed.context.biased_K, strict=True) if is_it

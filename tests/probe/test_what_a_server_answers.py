@@ -107,7 +107,7 @@ def test_a_stale_cache_shows_as_a_difference_of_cold_and_warm() -> None:
     assert said.figures["cold to warm, nats"] == pytest.approx(0.1, abs=0.02)
 
 
-def test_twenty_probes_of_a_server_against_itself_find_nothing() -> None:
+def test_five_probes_of_a_server_against_itself_find_nothing() -> None:
     from rlaudit.probe.move import differences
 
     before = probed(Toy(noise=0.003))
@@ -120,7 +120,6 @@ def test_two_replicas_with_other_settings_behind_one_address_are_not_taken_for_o
     toys = [Toy(), Toy(leaves_out=ALL)]
     toys[0].turns = toys
     result = probed(toys[0])
-    assert True not in {reports(result)["top_k"]} or False not in {reports(result)["top_k"]}
     assert any("one server behind" in told.because for told in result.parameters)
 
 

@@ -11,4 +11,4 @@ def applied(context: Context, value: float) -> Floats:
     return np.where(context.biased_K, context.logprobs_K + value, context.logprobs_K)
 
 
-CHANGE = Change("logit_bias", lambda _: (2.0,), (), applied)
+CHANGE = Change("logit_bias", lambda _: (2.0,), (), applied, by_id=True)

@@ -62,7 +62,10 @@ class Runner:
     def settled(self, outcome: Outcome, cell: Cell, complaint: str) -> Outcome:
         """Return the outcome. Raises NotFinished with the complaint and the reason if it is a failure."""
         if outcome.status != "ok":
-            raise NotFinished(f"{complaint}: {outcome.why}", f"its log: {self.directory(cell)}/log.txt")
+            raise NotFinished(
+                f"{complaint}: {outcome.why}",
+                f"its log: {self.directory(cell)}/log.txt; the same command goes on after what is finished",
+            )
         return outcome
 
     def _start(self, requests: Sequence[Asked]) -> None:

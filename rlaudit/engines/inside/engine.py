@@ -43,7 +43,7 @@ ENGINE = Engine(
     generate=_SCRIPTS / "generate.py",
     generate_with=(
         *sorted(EXTENSION.glob("*.py")),
-        *_scripts("loaded_engine", "batch_probe", "prompt_probe", "recorded_tokens"),
+        *_scripts("engine_processes", "loaded_engine", "batch_probe", "prompt_probe", "recorded_tokens"),
     ),
     hand_over=_SCRIPTS / "recorded_samples.py",
     update=_SCRIPTS / "update_weights.py",

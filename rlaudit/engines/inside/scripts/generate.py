@@ -98,19 +98,26 @@ def run(job, channel):
     channel.emit("loaded", resolved=resolved, loaded=loaded_engine.loaded(llm.collective_rpc, unseen))
     check_engine(job, resolved["engine"], channel)
 
+    with channel.neighbour("engine_processes").needed():
+        return sample(job, llm, SamplingParams, channel, head, resolved, unseen)
+
+
+def sample(job, llm, sampling_params_class, channel, head, resolved, unseen):
+    """Generate every round, and return what was generated and how. unseen: why workers are not asked, or None."""
+    loaded_engine = channel.neighbour("loaded_engine")
     channel.phase("generate")
     started = time.time()
-    rows = generate(job, llm, SamplingParams, channel)
+    rows = generate(job, llm, sampling_params_class, channel)
     generate_seconds = time.time() - started
     channel.write_lines("samples.jsonl", rows)
     loaded = loaded_engine.loaded(llm.collective_rpc, unseen)
     recorded = job.get("recorded_tokens")
     recorded_logprobs = recorded and channel.neighbour("recorded_tokens").logprobs_of(
-        recorded, job, llm, SamplingParams
+        recorded, job, llm, sampling_params_class
     )
-    batch_probe = channel.neighbour("batch_probe").probe(resolved["device"], job, llm, SamplingParams, row)
+    batch_probe = channel.neighbour("batch_probe").probe(resolved["device"], job, llm, sampling_params_class, row)
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
-    prompt_probe = channel.neighbour("prompt_probe").probe(rows, job, llm, SamplingParams)
+    prompt_probe = channel.neighbour("prompt_probe").probe(rows, job, llm, sampling_params_class)
     return {
         "resolved": resolved,
         "loaded": loaded,

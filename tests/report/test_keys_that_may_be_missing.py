@@ -3,21 +3,21 @@
 import copy
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import documents
-import pytest
 
 from rlaudit.report.rendering.formats.html import FORMAT as HTML
 from rlaudit.report.rendering.formats.markdown import FORMAT as MARKDOWN
 from rlaudit.report.rendering.formats.text import FORMAT as TEXT
+from rlaudit.report.rendering.outline import PARTS_WITH_OUTLINES
 from rlaudit.report.report import ABOUT
 from rlaudit.report.schema import report_schema
 
 SCHEMA = report_schema(closed=True)
-EXAMPLES = {path.parent.name: path for path in sorted((documents.ROOT / "examples").glob("*/*/report.json"))}
-MADE = {made.__name__: made for made in (documents.comparison, documents.curves)}
+EXAMPLES = sorted((documents.ROOT / "examples").glob("*/*/report.json"))
+MADE = (documents.comparison, documents.curves)
+LEAST_KEYS = 60
 
 
 def resolved(schema: Any) -> list[Any]:
@@ -51,14 +51,24 @@ def without(value: Any, path: tuple[str, ...]) -> None:
         without(value[path[0]], path[1:])
 
 
-@pytest.mark.parametrize("name", [*EXAMPLES, *MADE])
-def test_a_report_is_rendered_without_any_key_that_may_be_missing(name: str) -> None:
-    document = MADE[name]() if name in MADE else json.loads(Path(EXAMPLES[name]).read_text(encoding="utf-8"))
-    paths = sorted(set(may_be_missing(document, SCHEMA)))
-    assert paths
-    for path in paths:
-        less = copy.deepcopy(document)
-        without(less, path)
+def smallest_with_each_key() -> dict[tuple[str, ...], Any]:
+    """The smallest report with a key, for each kind of report and each key in it."""
+    texts = [path.read_text(encoding="utf-8") for path in EXAMPLES] + [json.dumps(made()) for made in MADE]
+    smallest: dict[tuple[str, ...], Any] = {}
+    for text in sorted(texts, key=len):
+        report = json.loads(text)
+        kind = next((part for part in PARTS_WITH_OUTLINES if part in report), report["command"])
+        for path in may_be_missing(report, SCHEMA):
+            smallest.setdefault((kind, *path), report)
+    return smallest
+
+
+def test_a_report_is_rendered_without_any_key_that_may_be_missing() -> None:
+    smallest = smallest_with_each_key()
+    assert len(smallest) > LEAST_KEYS
+    for (_, *path), report in smallest.items():
+        less = copy.deepcopy(report)
+        without(less, tuple(path))
         for rendered in (TEXT, MARKDOWN, HTML):
             try:
                 assert rendered.text(documents.records(less), 100)

@@ -57,7 +57,7 @@ def judge_inputs(sides: Sequence[RenderedInputs]) -> tuple[Inputs, list[str]]:
     if not trainer.prompts or not engines:
         why = "the prompts are token ids: nothing is rendered" if not trainer.prompts else "no engine rendered them"
         return Inputs(Verdict.NOT_TESTED, why, 0, versions, (), False), not_seen
-    different = [one for engine in engines for one in _different(trainer, engine)]
+    different = [differs for engine in engines for differs in _different(trainer, engine)]
     compared = len(trainer.prompts) + len(trainer.shapes)
     moved = len({tuple(map(_ids_of, engine.all.values())) for engine in engines}) > 1
     if not different:
@@ -65,7 +65,7 @@ def judge_inputs(sides: Sequence[RenderedInputs]) -> tuple[Inputs, list[str]]:
         return Inputs(Verdict.MATCH, because, compared, versions, (), False), not_seen
     alike: dict[tuple[str, ...], list[RenderedInputs]] = {}
     for engine in engines:
-        alike.setdefault(tuple(one.name for one in different if one.side == engine.side), []).append(engine)
+        alike.setdefault(tuple(differs.name for differs in different if differs.side == engine.side), []).append(engine)
     because = "; ".join(
         f"{' and '.join(map(_versions, apart))} {'makes' if len(apart) == 1 else 'make'} other tokens of "
         f"{_inputs(trainer, names)} than {_versions(trainer)}"
@@ -82,7 +82,7 @@ def verdicts_on(inputs: Inputs, fail_for: FailFor) -> list[Verdict]:
 
 
 def _ids_of(rendered: Rendered) -> Sequence[int] | None:
-    """Return None for what was refused, whatever the words."""
+    """Return None for what a template refused: releases word their errors differently."""
     return None if rendered.error else rendered.token_ids
 
 

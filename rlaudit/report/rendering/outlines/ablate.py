@@ -118,8 +118,9 @@ def _inputs(report: "Report") -> Section:
         inputs = report["inputs"]
         shown, more = inputs.different[:INPUTS_SHOWN], len(inputs.different) - INPUTS_SHOWN
         rows = [
-            [one.name, one.side, str(one.first), str(one.trainer_ids), str(one.engine_ids), one.trainer, one.engine]
-            for one in shown
+            [differs.name, differs.side, str(differs.first), str(differs.trainer_ids), str(differs.engine_ids)]
+            + [differs.trainer, differs.engine]
+            for differs in shown
         ]
         note = [f"{more} more of them stand in the JSON report"] if more > 0 else []
         blocks = [Prose([f"Other tokens go in: {inputs.because}.", *STAND]), Table(INPUTS, rows), Lines(note)]

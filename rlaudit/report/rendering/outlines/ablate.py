@@ -118,8 +118,11 @@ def _inputs(report: "Report") -> Section:
         inputs = report["inputs"]
         shown, more = inputs.different[:INPUTS_SHOWN], len(inputs.different) - INPUTS_SHOWN
         rows = [
-            [differs.name, differs.side, str(differs.first), str(differs.trainer_ids), str(differs.engine_ids)]
-            + [differs.trainer, differs.engine]
+            [
+                *(differs.name, differs.side),
+                *map(str, (differs.first, differs.trainer_ids, differs.engine_ids)),
+                *(differs.trainer, differs.engine),
+            ]
             for differs in shown
         ]
         note = [f"{more} more of them stand in the JSON report"] if more > 0 else []

@@ -24,6 +24,7 @@ from rlaudit.diagnosis.distance import (
 from rlaudit.diagnosis.effect import Effect, EffectVerdict
 from rlaudit.diagnosis.effects import Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import say_path_of_arm
+from rlaudit.diagnosis.inputs import Inputs, judge_inputs
 from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
 from rlaudit.diagnosis.measured_move import FIGURES, measured_move
@@ -71,6 +72,7 @@ class Diagnosis:
     run: FinishedRun
     blocks: tuple[BlockDiagnosis, ...]
     layers: tuple[Judgement, Judgement, Judgement]
+    inputs: Inputs
     not_seen: tuple[str, ...]
 
     @property
@@ -92,7 +94,9 @@ def diagnose(run: FinishedRun) -> Diagnosis:
         )
         for position in range(3)
     )
-    return Diagnosis(run, blocks, (semantic, path, objective), tuple(_not_seen(run, blocks)))
+    inputs, not_compared = judge_inputs(run.inputs)
+    not_seen = (*not_compared, *_not_seen(run, blocks))
+    return Diagnosis(run, blocks, (semantic, path, objective), inputs, not_seen)
 
 
 def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import rlaudit
@@ -235,9 +236,14 @@ def ready_environment(
 
 
 def tokenize_cell(
-    model: ModelOnDisk, trainer: Environment, prompts: PromptSet, *, trust_remote_code: bool = False
+    model: ModelOnDisk,
+    environment: Environment,
+    prompts: PromptSet,
+    *,
+    trust_remote_code: bool = False,
+    shapes: Mapping[str, Any] = MappingProxyType({}),
 ) -> Cell:
-    """Return the job that turns prompts into token ids."""
+    """Return the job that turns prompts, and shapes of conversations, into token ids."""
     return Cell(
         job={
             "script": shipped(TOKENIZE),
@@ -245,11 +251,12 @@ def tokenize_cell(
             "revision": model.revision,
             "trust_remote_code": trust_remote_code,
             "prompts": list(prompts.prompts),
+            **({"shapes": dict(shapes)} if shapes else {}),
         },
-        command=trainer.command,
-        variables=dict(trainer.variables),
+        command=environment.command,
+        variables=dict(environment.variables),
         timeout_seconds=TOKENIZE_TIMEOUT_SECONDS,
-        identity={"lock": list(trainer.lock), "weights": model.weight_hash, "files": model.files_hash},
+        identity={"lock": list(environment.lock), "weights": model.weight_hash, "files": model.files_hash},
         gpus=1,
     )
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Executor
 from rlaudit.engines.cells.launch import Failure
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.errors import NotFinished
+from rlaudit.laboratory.rendered_inputs import RenderedInputs, chat_shapes, rendered_inputs
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.run_setup import RunSetup, tokenize_cell
@@ -89,11 +91,13 @@ class StudyRun:
         for sentence in folder.damaged:
             progress.note(f"  {'damaged':<11} {sentence}; it is made again")
         self.cells = Runner(folder, executor, progress)
+        self._trust_remote_code = plan.recipe.trust_remote_code
         tokens = self.cells.needed(
-            tokenize_cell(setup.model, setup.trainer, setup.prompts, trust_remote_code=plan.recipe.trust_remote_code),
-            f"tokens of the {len(setup.prompts.prompts)} prompts",
+            self._rendering(setup.trainer),
+            self._of_prompts,
             f"the tokenizer of {setup.model.path} cannot be used",
         )
+        self._rendered_by_trainer = rendered_inputs("the trainer", tokens)
         self.context: RolloutContext = setup.rollout_context(plan.recipe, tokens.result["prompt_token_ids"])
         # The first way of scoring alone: what fails in another dtype of the same model leaves all arms to be kept.
         for request in plan.scoring[:1]:
@@ -107,6 +111,19 @@ class StudyRun:
     def engine(self, version: str) -> Environment | Failure:
         """Return the environment of an engine, or why it has none."""
         return self.setup.engines[version]
+
+    def rendered_inputs(self, versions: Sequence[str]) -> list[RenderedInputs]:
+        """Return what the trainer and the environments of these engines make of the same prompts and conversations."""
+        trainer = self._rendered_by_trainer
+        if not trainer.prompts:
+            return [trainer]  # the prompts are token ids
+        engines = {version: engine for version in versions if isinstance(engine := self.engine(version), Environment)}
+        cells = [
+            (self._rendering(engine), f"{self._of_prompts}, by the tokenizer beside vLLM {version}")
+            for version, engine in engines.items()
+        ]
+        outcomes = zip(engines, self.cells.outcomes(cells), strict=True)
+        return [trainer, *(rendered_inputs(f"vLLM {version}", outcome) for version, outcome in outcomes)]
 
     def scores(self, titled: Sequence[tuple[ScoringBatch, str, Checkpoint | None]]) -> list[Scores]:
         """Return the trainer's scores of these titled batches, with the weights of a checkpoint or the model's.
@@ -135,6 +152,19 @@ class StudyRun:
             peak_memory_mib=self.cells.peak_memory_mib,
             set_up_seconds=self.setup.set_up_seconds,
             damaged=tuple(self._folder.damaged),
+        )
+
+    @property
+    def _of_prompts(self) -> str:
+        return f"tokens of the {len(self.setup.prompts.prompts)} prompts"
+
+    def _rendering(self, environment: Environment) -> Cell:
+        return tokenize_cell(
+            self.setup.model,
+            environment,
+            self.setup.prompts,
+            trust_remote_code=self._trust_remote_code,
+            shapes=chat_shapes(),
         )
 
     def _try_trainer(self, request: ScoringRequest) -> None:

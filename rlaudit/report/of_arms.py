@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
+from rlaudit.diagnosis.inputs import verdicts_on
 from rlaudit.diagnosis.judgement import counted, exit_code_of
 from rlaudit.diagnosis.known_defects import known_defects
 from rlaudit.diagnosis.measured import MeasuredArm
@@ -33,7 +34,12 @@ def document_of(diagnosis: Diagnosis, threshold: Threshold) -> "Report":
         **new_report(
             "ablate",
             exit_code_of(
-                counted(diagnosis.layers, diagnosis.move, threshold.fail_for), unfinished(run), threshold.fails
+                (
+                    *verdicts_on(diagnosis.inputs, threshold.fail_for),
+                    *counted(diagnosis.layers, diagnosis.move, threshold.fail_for),
+                ),
+                unfinished(run),
+                threshold.fails,
             ),
             before=first.reference.version if first.reference else None,
             after=first.candidate.version,
@@ -53,6 +59,8 @@ def document_of(diagnosis: Diagnosis, threshold: Threshold) -> "Report":
         "run": _run(diagnosis),
         "token_figures": [_token_figures(arm, block) for block in diagnosis.blocks for arm in block.measured.values()],
     }
+    if diagnosis.inputs.compared:
+        report["inputs"] = diagnosis.inputs
     if diagnosis.move is not None:
         report["move"] = diagnosis.move
     return report

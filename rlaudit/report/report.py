@@ -15,6 +15,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from rlaudit.diagnosis.effect import Effect
+from rlaudit.diagnosis.inputs import Inputs
 from rlaudit.diagnosis.known_defects import KnownDefect
 from rlaudit.diagnosis.move import Move
 from rlaudit.diagnosis.recorded_training import Trainings
@@ -58,6 +59,7 @@ class Report(TypedDict):
     settings: Sequence[Setting]
     arms: Sequence[Arm]
     effects: Sequence[Effect]
+    inputs: NotRequired[Inputs]
     layers: Sequence[Judgement]
     move: NotRequired[Move]
     blocks: NotRequired[Sequence[Block]]

@@ -36,7 +36,13 @@ def test_a_trainer_that_cannot_score_ends_the_run_before_any_engine_and_says_why
 def test_the_trial_comes_first_and_is_kept_when_a_run_is_resumed(laboratory: Laboratory) -> None:
     recipe = laboratory.recipe(BLOCK)
     first = laboratory.ablate(recipe)
-    assert scripts_run(first.folder) == ["tokenize_prompts.py", "score.py", "generate.py", "score.py"]
+    assert scripts_run(first.folder) == [
+        "tokenize_prompts.py",  # the trainer's
+        "score.py",
+        "tokenize_prompts.py",  # what is beside the engine
+        "generate.py",
+        "score.py",
+    ]
     assert f"ok          {TITLE}" in first.stderr
     again = laboratory.ablate(recipe)
     assert f"kept        {TITLE}" in again.stderr

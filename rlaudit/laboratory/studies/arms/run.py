@@ -6,11 +6,13 @@ from typing import Any
 
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, Outcome
+from rlaudit.laboratory.rendered_inputs import RenderedInputs
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Scores, ScoringBatch
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Plan, Role, scoring_request
 from rlaudit.laboratory.studies.arms.rollout import SampledSequence, broken_logprobs, read_sequences, rollout_cell
+from rlaudit.laboratory.study import releases
 from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.laboratory.treatment import Treatment
 
@@ -46,6 +48,8 @@ class FinishedRun:
     setup: RunSetup
     bookkeeping: Bookkeeping
     not_run: Mapping[ArmId, str]
+    # What the trainer and each engine's environment make of the same prompts; the trainer's come first.
+    inputs: Sequence[RenderedInputs]
     # Why arms that were planned are not in the plan here; empty if all are.
     ended_early: str = ""
 
@@ -67,6 +71,7 @@ def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> Finis
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
     scores: dict[str, Scores] = {}
+    inputs = run.rendered_inputs(releases(plan))
 
     def so_far() -> FinishedRun:
         sampled = _batches(arms.values(), run.context)
@@ -82,6 +87,7 @@ def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> Finis
             run.setup,
             run.books(requested),
             dict(not_run),
+            inputs,
             f"{remaining} of {planned} arms were not run, as the verdict was reached before them" if remaining else "",
         )
 

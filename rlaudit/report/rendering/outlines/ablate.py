@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.replay import Replay
+from rlaudit.layers import Verdict
 from rlaudit.report.figures import (
     FURTHER,
     HEADLINE,
@@ -31,6 +32,7 @@ from rlaudit.report.rendering.outline import (
     Code,
     Lines,
     Outline,
+    Prose,
     Section,
     Table,
     listed,
@@ -59,6 +61,13 @@ COVERED = {
     "completions": "recorded completions",
     "tokens_of_first_weights": "recorded tokens of the first weights",
 }
+INPUTS = ("input", "beside", "equal tokens", "trainer's ids", "engine's ids", "trainer's text", "engine's text")
+INPUTS_SHOWN = 6
+STAND = (
+    "The layers below are of the trainer's tokens, which every engine got.",
+    "A training whose sides render by themselves compares other tokens.",
+    "To do: the same transformers and template on both sides, or token ids as prompts.",
+)
 # A longer value is cut; the JSON report has the whole.
 LONGEST = 120
 
@@ -81,6 +90,7 @@ def outline(report: "Report") -> Outline:
     return Outline(
         _title(report),
         [
+            _inputs(report),
             moved(report),
             Section("bisection", "The release that moves it", _bisection(report), gathers=True),
             verdicts(report),
@@ -99,6 +109,29 @@ def outline(report: "Report") -> Outline:
         facts=_facts(report),
         about=measured_on(report),
     )
+
+
+def _inputs(report: "Report") -> Section:
+    """Return what stands before the layers, without blocks if the same tokens go in."""
+    blocks: list[Block] = []
+    if _other_tokens_go_in(report):
+        inputs = report["inputs"]
+        shown, more = inputs.different[:INPUTS_SHOWN], len(inputs.different) - INPUTS_SHOWN
+        rows = [
+            [
+                *(differs.name, differs.side),
+                *map(str, (differs.first, differs.trainer_ids, differs.engine_ids)),
+                *(differs.trainer, differs.engine),
+            ]
+            for differs in shown
+        ]
+        note = [f"{more} more of them stand in the JSON report"] if more > 0 else []
+        blocks = [Prose([f"Other tokens go in: {inputs.because}.", *STAND]), Table(INPUTS, rows), Lines(note)]
+    return Section("inputs", "Inputs", blocks, leads=True)
+
+
+def _other_tokens_go_in(report: "Report") -> bool:
+    return "inputs" in report and report["inputs"].verdict is Verdict.MISMATCH
 
 
 def _bisection(report: "Report") -> list[Block]:
@@ -263,7 +296,8 @@ def _value(resolved: Mapping[str, Any], name: str) -> str:
 
 def _inshort_name(report: "Report") -> Brief:
     """Return what was found, how sure it is, what to do next."""
-    lines = [(1, sentence) for sentence in report["move"].answer] if "move" in report else []
+    lines = [(1, f"inputs MISMATCH: {report['inputs'].because}")] if _other_tokens_go_in(report) else []
+    lines += [(1, sentence) for sentence in report["move"].answer] if "move" in report else []
     for number, layer in enumerate(report["layers"], start=1):
         cause = f": {layer.cause}" if layer.cause else ""
         lines.append((1, f"{number}. {layer.layer} {layer.verdict.upper()}{cause}"))

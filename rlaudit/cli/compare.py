@@ -21,7 +21,6 @@ from rlaudit.cli.options import (
     TopP,
     TrainerReplaysFilters,
     TrainerTemperature,
-    named_sampling,
     ray_address,
     threshold_of,
 )
@@ -143,6 +142,7 @@ def compare(
     """Say what logged logprobs mean, and how far apart they are."""
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.diagnosis.compare_course import Request, compare_logs, settings_of
+    from rlaudit.diagnosis.compare_sampling import named_sampling
     from rlaudit.tokens.parquet import KNOWN
     from rlaudit.tokens.renamed_columns import parse_columns
 

@@ -1,0 +1,82 @@
+"""An assertion for the tests of frameworks: a function, and no plug-in of pytest."""
+
+from typing import TYPE_CHECKING, Literal, Unpack, get_args
+
+from rlaudit.api.compare import Options, Table, compare
+from rlaudit.errors import UsageError
+from rlaudit.layers import Judgement, Verdict
+from rlaudit.report.figures import TELLING, TITLES, interval
+from rlaudit.secrets import mask_text
+from rlaudit.text.counted import counted
+from rlaudit.text.printable import printable
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.comparison import Compared
+    from rlaudit.report.report import Report
+
+Require = Literal["no mismatch", "match"]
+
+
+def assert_logprobs_agree(
+    table: "Table", trainer: "Table | None" = None, *, require: Require = "no mismatch", **options: Unpack[Options]
+) -> "Report":
+    """Raise AssertionError if rollout logprobs are not what the trainer assumes; its message is the answer in words.
+
+    Takes the place of `assert_close(rollout_logprobs, trainer_logprobs, atol=1e-2)` in a framework's test, and names
+    the cause where the tokens show one.
+
+    table, trainer and options: as of `rlaudit.compare`, among them `temperature`. Logprobs are in nats.
+    require: "no mismatch" fails if a layer mismatches; too few tokens to show anything pass. "match" fails unless every
+    layer matches, which takes trainer_entropy or top logprobs, and hundreds of prompts.
+    Either fails if a part of the data cannot be used, unless `allow_partial` is true.
+
+    How small a test may be: 32 prompts with 4 samples of 8 tokens at a temperature other than 1 name raw logprobs, and
+    say which setting to change; `examples/api` has other sizes, and the seconds that they take.
+    Returns the report of the comparison. Raises rlaudit.errors.UsageError and NotFinished as `rlaudit.compare` does.
+    Source: TRL's test of logprobs under sampling parameters compares 2 prompts of 8 tokens and is marked xfail;
+    `rlaudit explain raw-logprobs` has the published case.
+    """
+    if require not in get_args(Require):
+        raise UsageError(f"require is {require!r}", f"there are: {', '.join(map(repr, get_args(Require)))}")
+    report = compare(table, trainer, **options)
+    answer = _fault(report, options.get("allow_partial", False)) or _answer(report, require)
+    if answer is not None:
+        raise AssertionError(mask_text(str(printable(answer))))
+    return report
+
+
+def _fault(report: "Report", allow_partial: bool) -> str | None:
+    """Return what could not be used; None if nothing, or if that may be."""
+    faulty = [table for table in report["comparisons"] if table.faults.count]
+    if not faulty or allow_partial:
+        return None
+    first = faulty[0].faults.shown[0]
+    place = ": ".join(part for part in (first.path, first.sequence) if part)
+    return (
+        f"{counted(faulty[0].faults.count, 'fault')} in {faulty[0].name}: a part of it cannot be used.\n"
+        f"  {place}: {first.message}\n"
+        "  To do: repair the table, or set allow_partial=True to leave that out."
+    )
+
+
+def _answer(report: "Report", require: Require) -> str | None:
+    """Return why the report is not what is required; None if it is."""
+    layers = report["layers"]
+    mismatch = next((layer for layer in layers if layer.verdict is Verdict.MISMATCH), None)
+    new = next(table for table in report["comparisons"] if not table.is_before)
+    if mismatch is not None:
+        cause = mismatch.cause or "no cause is shown by these columns"
+        first = f"The engine's logprobs are not what the trainer assumes: {cause} ({mismatch.layer} layer)."
+        return _in_words(first, mismatch, new)
+    other = next((layer for layer in layers if layer.verdict is not Verdict.MATCH), None)
+    if require == "match" and other is not None:
+        return _in_words(f"No match is shown in the {other.layer} layer ({other.verdict}).", other, new)
+    return None
+
+
+def _in_words(first: str, layer: Judgement, table: "Compared") -> str:
+    figures = [f"{TITLES[name]} {interval(table.measurements[name])}" for name in TELLING if name in table.measurements]
+    measured = f"{'; '.join(figures)}, of {counted(table.compared_tokens, 'token')}" if figures else ""
+    to_do = f"To do: {layer.next}" if layer.next else ""
+    because = f"{layer.because[0].upper()}{layer.because[1:]}" if layer.because else ""
+    return "\n  ".join(line for line in (first, because, measured, to_do) if line)

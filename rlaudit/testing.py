@@ -27,14 +27,14 @@ def assert_logprobs_agree(
 
     table, trainer and options: as of `rlaudit.compare`, among them `temperature`. Logprobs are in nats.
     require: "no mismatch" fails if a layer mismatches; too few tokens to show anything pass. "match" fails unless every
-    layer matches, which takes trainer_entropy or top logprobs, and hundreds of prompts.
+    layer matches, which takes trainer_entropy, or token_id of several samples of each prompt, and thousands of tokens.
     Either fails if a part of the data cannot be used, unless `allow_partial` is true.
 
-    How small a test may be: 32 prompts with 4 samples of 8 tokens at a temperature other than 1 name raw logprobs, and
-    say which setting to change; `examples/api` has other sizes, and the seconds that they take.
+    How small a test may be: at a temperature of 0.7, 32 prompts with 4 samples of 8 tokens each name raw logprobs, in a
+    second; `examples/api` has other sizes. At 1 and without filters or penalties raw logprobs are the processed ones.
     Returns the report of the comparison. Raises rlaudit.errors.UsageError and NotFinished as `rlaudit.compare` does.
-    Source: TRL's test of logprobs under sampling parameters compares 2 prompts of 8 tokens and is marked xfail;
-    `rlaudit explain raw-logprobs` has the published case.
+    Source: TRL tests the same by hand on 2 prompts of 8 tokens (test_logprobs_match_with_non_default_sampling, which is
+    marked xfail); `rlaudit explain raw-logprobs` has the published case.
     """
     if require not in get_args(Require):
         raise UsageError(f"require is {require!r}", f"there are: {', '.join(map(repr, get_args(Require)))}")
@@ -63,20 +63,25 @@ def _answer(report: "Report", require: Require) -> str | None:
     """Return why the report is not what is required; None if it is."""
     layers = report["layers"]
     mismatch = next((layer for layer in layers if layer.verdict is Verdict.MISMATCH), None)
-    new = next(table for table in report["comparisons"] if not table.is_before)
     if mismatch is not None:
         cause = mismatch.cause or "no cause is shown by these columns"
         first = f"The engine's logprobs are not what the trainer assumes: {cause} ({mismatch.layer} layer)."
-        return _in_words(first, mismatch, new)
+        return _in_words(first, mismatch, report)
     other = next((layer for layer in layers if layer.verdict is not Verdict.MATCH), None)
     if require == "match" and other is not None:
-        return _in_words(f"No match is shown in the {other.layer} layer ({other.verdict}).", other, new)
+        return _in_words(f"No match is shown in the {other.layer} layer ({other.verdict}).", other, report)
     return None
 
 
-def _in_words(first: str, layer: Judgement, table: "Compared") -> str:
-    figures = [f"{TITLES[name]} {interval(table.measurements[name])}" for name in TELLING if name in table.measurements]
-    measured = f"{'; '.join(figures)}, of {counted(table.compared_tokens, 'token')}" if figures else ""
-    to_do = f"To do: {layer.next}" if layer.next else ""
+def _in_words(first: str, layer: Judgement, report: "Report") -> str:
     because = f"{layer.because[0].upper()}{layer.because[1:]}" if layer.because else ""
+    judged = [table for table in report["comparisons"] if not table.is_before]
+    measured = _measured(judged[0]) if len(judged) == 1 else ""
+    to_do = f"To do: {layer.next}" if layer.next else ""
     return "\n  ".join(line for line in (first, because, measured, to_do) if line)
+
+
+def _measured(table: "Compared") -> str:
+    """Return how far apart both sides are; "" if no trainer has scored the rollouts."""
+    figures = [f"{TITLES[name]} {interval(table.measurements[name])}" for name in TELLING if name in table.measurements]
+    return f"{'; '.join(figures)}, of {counted(table.compared_tokens, 'token')}" if figures else ""

@@ -35,7 +35,7 @@ def record(
     is whole, and what it does from then on is not recorded. A process that was started inside and lives on is recorded
     until it ends. Nothing is printed, and a recording without an engine is no error here: `compare` says so.
 
-    folder: of the recording; new, or without one. prompts: "1/N", the share of prompts that is kept after the first
+    folder: is made, and must not hold a recording. prompts: "1/N", the share of prompts that is kept after the first
     64 MiB, or "all". limit: no more tokens are kept at this size of the folder, as "500MB" or "2GiB".
     logprobs: whether to have the engine compute logprobs that nothing requests (about 1 % of a step).
     trainer_function: "MODULE:NAME" of your functions that make the trainer's logprobs of logits and token ids.

@@ -97,7 +97,7 @@ def batches_in_memory(
 ) -> Iterator[TokenBatch]:
     """Return the sequences of a table in memory. path: what messages call it. Raises UsageError as for a file."""
     names = part.renamed.in_table(_wanted(table.schema, path, columns, part))
-    pieces = table.select(names).to_batches(max_chunksize=ROWS)
+    pieces = table.select(names).combine_chunks().to_batches(max_chunksize=ROWS)
     return _batches((_of_part(piece, part) for piece in pieces if piece.num_rows), path, faults, prompts)
 
 

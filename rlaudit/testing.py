@@ -39,38 +39,45 @@ def assert_logprobs_agree(
     if require not in get_args(Require):
         raise UsageError(f"require is {require!r}", f"there are: {', '.join(map(repr, get_args(Require)))}")
     report = compare(table, trainer, **options)
-    answer = _fault(report, options.get("allow_partial", False)) or _answer(report, require)
+    answer = _mismatch(report)
+    if answer is None and not options.get("allow_partial", False):
+        answer = _fault(report)
+    if answer is None and require == "match":
+        answer = _no_match(report)
     if answer is not None:
         raise AssertionError(mask_text(str(printable(answer))))
     return report
 
 
-def _fault(report: "Report", allow_partial: bool) -> str | None:
-    """Return what could not be used; None if nothing, or if that may be."""
-    faulty = [table for table in report["comparisons"] if table.faults.count]
-    if not faulty or allow_partial:
+def _mismatch(report: "Report") -> str | None:
+    """Return the first layer that mismatches, which stands no matter what was left out; None if none does."""
+    layer = next((layer for layer in report["layers"] if layer.verdict is Verdict.MISMATCH), None)
+    if layer is None:
         return None
-    first = faulty[0].faults.shown[0]
+    cause = layer.cause or "no cause is shown by these columns"
+    first = f"The engine's logprobs are not what the trainer assumes: {cause} ({layer.layer} layer)."
+    return _in_words(first, layer, report)
+
+
+def _fault(report: "Report") -> str | None:
+    """Return what could not be used; None if nothing."""
+    table = next((table for table in report["comparisons"] if table.faults.count), None)
+    if table is None:
+        return None
+    first = table.faults.shown[0]
     place = ": ".join(part for part in (first.path, first.sequence) if part)
     return (
-        f"{counted(faulty[0].faults.count, 'fault')} in {faulty[0].name}: a part of it cannot be used.\n"
+        f"{counted(table.faults.count, 'fault')} in {table.name}: a part of it cannot be used.\n"
         f"  {place}: {first.message}\n"
         "  To do: repair the table, or set allow_partial=True to leave that out."
     )
 
 
-def _answer(report: "Report", require: Require) -> str | None:
-    """Return why the report is not what is required; None if it is."""
-    layers = report["layers"]
-    mismatch = next((layer for layer in layers if layer.verdict is Verdict.MISMATCH), None)
-    if mismatch is not None:
-        cause = mismatch.cause or "no cause is shown by these columns"
-        first = f"The engine's logprobs are not what the trainer assumes: {cause} ({mismatch.layer} layer)."
-        return _in_words(first, mismatch, report)
-    other = next((layer for layer in layers if layer.verdict is not Verdict.MATCH), None)
-    if require == "match" and other is not None:
-        return _in_words(f"No match is shown in the {other.layer} layer ({other.verdict}).", other, report)
-    return None
+def _no_match(report: "Report") -> str | None:
+    layer = next((layer for layer in report["layers"] if layer.verdict is not Verdict.MATCH), None)
+    if layer is None:
+        return None
+    return _in_words(f"No match is shown in the {layer.layer} layer ({layer.verdict}).", layer, report)
 
 
 def _in_words(first: str, layer: Judgement, report: "Report") -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.api.own_errors import own_errors
 from rlaudit.inspection.inspect import inspect as inspect_paths
-from rlaudit.inspection.requested import Said, requested
+from rlaudit.inspection.requested import Given, requested
 from rlaudit.report.of_inspection import report_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def inspect(
     """
     with own_errors():
         request, threshold = requested(
-            Said(
+            Given(
                 paths=[os.fspath(path) for path in paths],
                 before=before,
                 after=after,

@@ -12,7 +12,7 @@ from rlaudit.inspection.files import recordings_alone
 from rlaudit.inspection.fix_files import diff_of, fix_files
 from rlaudit.inspection.inspect import Inspection, Request, collected_for
 from rlaudit.inspection.inspect import inspect as inspect_paths
-from rlaudit.inspection.requested import Said, requested
+from rlaudit.inspection.requested import Given, requested
 from rlaudit.report.of_inspection import report_of
 from rlaudit.report.rendering.outlines.inspect import summary
 from rlaudit.severity import Threshold
@@ -74,7 +74,7 @@ def _inspect(options: Arguments, outputs: Sequence[Output], bump: "Bump | None" 
     wishes = _Wishes(outputs, options.allow_no_config, options.diff, options.fix)
     _check(options.paths, wishes)
     request, threshold = requested(
-        Said(
+        Given(
             paths=options.paths,
             before=options.before,
             after=options.after,

@@ -5,14 +5,13 @@ Behind the command `rlaudit compare` and the function `rlaudit.compare`.
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.compare_tables import Comparer, todays
-from rlaudit.diagnosis.read_on_ray import ray_cluster
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.files.remote_log import is_file, is_remote
 from rlaudit.files.unchanged import unchanged
@@ -24,6 +23,7 @@ from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns, check_used
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
+    from rlaudit.diagnosis.read_on_ray import ReadFiles
 
 # A path, here or in a store, or a table in memory.
 Log = Path | TokenTable
@@ -77,7 +77,7 @@ def compare_logs(request: Request, progress: Progress) -> Comparer:
         all_tables = (*tables, *before, *(table for table in (trainer, before_trainer) if table is not None))
         check_used(request.columns, [table.part.renamed for table in all_tables])
         readings.add(file for table in all_tables for file in table.files)
-        with nullcontext() if request.ray is None else ray_cluster(request.ray) as read_files:
+        with _elsewhere(request.ray) as read_files:
             comparer = Comparer(
                 request.given,
                 request.config,
@@ -120,6 +120,15 @@ def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None
         )
     except ValueError as error:
         raise UsageError(f"clip ranges: {error}") from error
+
+
+def _elsewhere(ray: str | None) -> "AbstractContextManager[ReadFiles | None]":
+    """Return what reads files on a cluster; None if this machine does."""
+    if ray is None:
+        return nullcontext()
+    from rlaudit.diagnosis.read_on_ray import ray_cluster
+
+    return ray_cluster(ray)
 
 
 def _path(log: Log) -> Path:

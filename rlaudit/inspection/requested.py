@@ -1,4 +1,4 @@
-"""What a user requests of an inspection, with the project's settings for what was not said.
+"""What a user requests of an inspection, with the project's settings for what is not given.
 
 Behind the command `rlaudit inspect` and the function `rlaudit.inspect`.
 """
@@ -29,8 +29,8 @@ from rlaudit.vllm.pins.pin import release
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a user says, each as the option of that name takes it; None or nothing where the settings decide."""
+class Given:
+    """What a user gives, each as the option of that name takes it; None or nothing where the settings decide."""
 
     paths: Sequence[str]
     before: str | None = None
@@ -50,43 +50,43 @@ class Said:
     bumped: bool = False
 
 
-def requested(said: Said) -> tuple[Request, Threshold]:
+def requested(given: Given) -> tuple[Request, Threshold]:
     """Return the request, and what makes its exit code 1. Raises UsageError for what does not exist."""
     settings = find_settings(Path.cwd())
-    before, after = said.before or settings.get("from"), said.after or settings.get("to")
-    platform = said.platform or settings.get("platform")
-    fail_on = said.fail_on or settings.get("fail-on") or Severity.ERROR
+    before, after = given.before or settings.get("from"), given.after or settings.get("to")
+    platform = given.platform or settings.get("platform")
+    fail_on = given.fail_on or settings.get("fail-on") or Severity.ERROR
     machine = Machine() if platform in (None, "cuda") else machine_named(platform)
     sides = [version_named(side) if side is not None else None for side in (before, after)]
     threshold = Threshold(
         None if fail_on == "never" else Severity(fail_on),
-        FailFor(said.fail_for or settings.get("fail-for") or FailFor.STATE),
+        FailFor(given.fail_for or settings.get("fail-for") or FailFor.STATE),
     )
-    paths = said.paths or _project_here()
+    paths = given.paths or _project_here()
     if not paths:
         raise UsageError(
             "no config was named",
-            f"rlaudit inspect CONFIG --from {said.before or 'VERSION'} --to {said.after or 'VERSION'}",
+            f"rlaudit inspect CONFIG --from {given.before or 'VERSION'} --to {given.after or 'VERSION'}",
         )
-    for folder in said.framework_source:
+    for folder in given.framework_source:
         if not Path(folder).is_dir():
             raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")
-    rules, about_suppressions = selected(known_rules(), said.select or settings.get("select") or (), said.ignore)
-    dialects = known_dialects(tuple(said.dialect))
-    packages = tuple(chain.from_iterable(map(folders_of, said.python)))
+    rules, about_suppressions = selected(known_rules(), given.select or settings.get("select") or (), given.ignore)
+    dialects = known_dialects(tuple(given.dialect))
+    packages = tuple(chain.from_iterable(map(folders_of, given.python)))
     request = Request(
         paths=tuple(paths),
-        context=Context(rules, dialects, machine, *sides, machine_known=platform is not None, model=said.model),
+        context=Context(rules, dialects, machine, *sides, machine_known=platform is not None, model=given.model),
         about_suppressions=frozenset(about_suppressions),
         suppressions=settings.suppressions,
-        stdin_name=said.stdin_name,
+        stdin_name=given.stdin_name,
         excluded=settings.excludes,
         today=date.today(),
         pins=(
-            *(_framework_pin(written, said.dialect) for written in said.framework),
-            *([f"vllm=={sides[0]}"] if sides[0] is not None and not said.bumped else ()),
+            *(_framework_pin(written, given.dialect) for written in given.framework),
+            *([f"vllm=={sides[0]}"] if sides[0] is not None and not given.bumped else ()),
         ),
-        framework_sources=(*said.framework_source, *packages),
+        framework_sources=(*given.framework_source, *packages),
         plugins=tuple(foreign_plugins(packages)),
     )
     return request, threshold

@@ -55,6 +55,12 @@ def test_data_that_cannot_be_used_fail_unless_they_may_be_left_out() -> None:
     assert_logprobs_agree(table, temperature=TEMPERATURE, allow_partial=True)
 
 
+def test_a_mismatch_is_said_although_some_data_cannot_be_used() -> None:
+    table = small_rollouts(0, *SMALL, raw=True)
+    table["rollout_logprob"] = [0.5, *table["rollout_logprob"][1:]]
+    assert "raw-logprobs" in failed(table)
+
+
 def test_another_requirement_is_refused() -> None:
     with pytest.raises(UsageError, match="require is 'a match'"):
         assert_logprobs_agree({}, require="a match")

@@ -94,7 +94,7 @@ def compare(
     The report has `layers` (each with `verdict`, `cause`, `because`, `next`), `comparisons` (with `measurements` and
     their 95 % intervals), `not_seen`, and `exit_code`, which is that of the command.
     Raises rlaudit.errors.UsageError for a table, column or option that does not exist, NotFinished for a log that
-    cannot be read to its end or in which nothing can be compared.
+    cannot be read to its end or in which nothing can be compared. They call parameters as the command's options.
     Source: `rlaudit explain reading`, and for each metric and cause `rlaudit explain NAME`.
     """
     with own_errors():

@@ -41,8 +41,8 @@ def inspect(
 
     The report has `findings`, `settings` (as written, and as each release runs them), `configs`, `layers`, and
     `exit_code`, which is that of the command.
-    Raises rlaudit.errors.UsageError for a path, release or name that does not exist. If no config was found or a file
-    could not be read, `exit_code` is 3 and nothing is raised.
+    Raises rlaudit.errors.UsageError for a release or name that does not exist. If a path does not exist, a file could
+    not be read or no config was found, `exit_code` is 3 and nothing is raised.
     Source: `rlaudit explain configs` says what is read, and `rlaudit explain RULE` where a finding comes from.
     """
     with own_errors():

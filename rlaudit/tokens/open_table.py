@@ -116,8 +116,11 @@ def renamed_part(names: Sequence[str], path: Path, of_trainer: bool, renamed: Re
     """
     given = renamed.of(names)
     guessed = guessed_columns(names, given)
-    renamed = RenamedColumns({**guessed.theirs, **given.theirs})
-    columns = {PLURALS.get(name, name) for name in renamed.ours(names)}
+    # People name a list in the plural.
+    listed = {ours: theirs for theirs, ours in PLURALS.items() if theirs in names and ours not in names}
+    listed = {ours: theirs for ours, theirs in listed.items() if theirs not in given.theirs.values()}
+    renamed = RenamedColumns({**listed, **guessed.theirs, **given.theirs})
+    columns = set(renamed.ours(names))
     required = (*IDENTITY, "trainer_logprob" if of_trainer else "rollout_logprob")
     missing = [name for name in required if name not in columns]
     if missing:

@@ -16,7 +16,6 @@ import pyarrow as pa
 from rlaudit.errors import UsageError
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.open_table import TokenTable, renamed_part
 from rlaudit.tokens.parquet import batches_in_memory
 from rlaudit.tokens.prompt_numbers import PromptNumbers
@@ -32,13 +31,6 @@ def table_in_memory(table: Any, name: str, of_trainer: bool = False, renamed: Re
     Raises UsageError for what is no table, for columns of unequal lengths, and for a missing column.
     """
     columns = _as_arrow(table, name)
-    # People name a list in the plural.
-    columns = columns.rename_columns(
-        [
-            ours if (ours := PLURALS.get(theirs, theirs)) not in columns.column_names else theirs
-            for theirs in columns.column_names
-        ]
-    )
     path = Path(name)
     part = renamed_part(columns.column_names, path, of_trainer, renamed)
     export = Export(
@@ -68,6 +60,8 @@ def _as_arrow(table: Any, name: str) -> pa.Table:
 
 def _column(values: Any) -> Any:
     """Return a column that Arrow takes: of a tensor, also in bfloat16 or on a GPU, its numbers."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
     if isinstance(values, np.ndarray):
         return values if values.ndim == 1 else list(values)
     if hasattr(values, "tolist"):

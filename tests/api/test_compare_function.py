@@ -81,6 +81,19 @@ def test_an_array_of_two_dimensions_has_a_sequence_in_each_row() -> None:
     assert report["layers"][0].cause == "raw-logprobs"
 
 
+@pytest.mark.parametrize("padding", [0.0, np.nan])
+def test_padding_that_the_loss_mask_marks_is_in_no_figure(padding: float) -> None:
+    shaped = {name: np.asarray(values).reshape(128, 8) for name, values in RAW.items()}
+    mask = np.arange(8) < np.random.default_rng(0).integers(3, 9, 128)[:, None]
+    padded = {name: np.where(mask, shaped[name], padding) for name in ("rollout_logprob", "trainer_logprob")}
+    names = {name: shaped[name][:, 0] for name in ("prompt_id", "sample_id")}
+    report = rlaudit.compare({**names, **padded, "loss_mask": mask}, temperature=TEMPERATURE)
+    without = pd.DataFrame(RAW)[mask.ravel()].drop(columns="token_id")
+    assert report["comparisons"][0].compared_tokens == mask.sum()
+    expected = rlaudit.compare(without, temperature=TEMPERATURE)["comparisons"][0].measurements
+    assert report["comparisons"][0].measurements == expected
+
+
 def test_tensors_are_read_as_the_numbers_that_they_hold() -> None:
     class Tensor:
         """As torch's in bfloat16, which numpy does not take."""

@@ -6,6 +6,8 @@ November 2026).
 
 SECONDS = {
     "advisories/test_firing.py": 1.9,
+    "api/test_assert_logprobs_agree.py": 3.6,
+    "api/test_compare_function.py": 5.0,
     "bump/test_bump.py": 3.6,
     "bump/test_pull_request_comment.py": 1.9,
     "cli/test_ablate_at_once.py": 10.7,
@@ -55,6 +57,7 @@ SECONDS = {
     "engines/environments/test_environment_state.py": 5.2,
     "engines/environments/test_hostile_working_folder.py": 5.2,
     "engines/environments/test_uv.py": 1.7,
+    "examples/test_api_examples.py": 2.5,
     "examples/test_case_studies.py": 3.7,
     "examples/test_help_examples.py": 2.4,
     "examples/test_readme.py": 2.0,
@@ -82,6 +85,7 @@ SECONDS = {
     "recorder/test_others_who_may_write.py": 31.4,
     "recorder/test_programs_of_the_user.py": 12.4,
     "recorder/test_record_command.py": 10.1,
+    "recorder/test_record_function.py": 3.2,
     "recorder/test_recorder_after_sigkill.py": 2.9,
     "recorder/test_recorder_bounds.py": 5.3,
     "recorder/test_recorder_in_a_training.py": 3.2,

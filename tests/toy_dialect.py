@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from rlaudit.cli import inspect as command
 from rlaudit.cli.app import run
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.inspection import inspect, read_configs
+from rlaudit.inspection import inspect, read_configs, requested
 from rlaudit.layers import Layer
 from rlaudit.rules.audit.audit import Audit
 from rlaudit.rules.audit.finding import Finding
@@ -115,9 +114,9 @@ TOY = Dialect("toy", "Toy", 10, _recognise, _read)
 
 def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Only toys are known, and `folder` is a repository and the working directory."""
-    for module in (read_configs, inspect, command):
+    for module in (read_configs, inspect, requested):
         monkeypatch.setattr(module, "known_dialects", lambda _named=(): {"toy": TOY})
-    for module in (inspect, command):
+    for module in (inspect, requested):
         monkeypatch.setattr(module, "known_rules", lambda: RULES)
     (folder / ".git").mkdir()
     monkeypatch.chdir(folder)

@@ -1,30 +1,23 @@
-"""TRL and Transformers: stop training, or say so, when a logged metric has left its gate for good.
-
-    from callbacks.transformers import GateCallback
-
-    trainer = GRPOTrainer(..., callbacks=[GateCallback("sampling/sampling_logp_difference/mean<0.02")])
+"""TRL: stop a training, or say so, when a logged metric has left its gate for good.
 
 The test of `rlaudit curves LOG --gate ...` after every step, inside the trainer. Metrics are named as the trainer
-logs them.
+logs them. The same callback is for transformers' Trainer.
 """
 
-from transformers import TrainerCallback
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
 
-from rlaudit.curves.gate import Watched, parse_gate
+from rlaudit.callbacks import GateCallback
 
 
-class GateCallback(TrainerCallback):
-    """gates: as `rlaudit curves --gate` takes them. stop: whether an alarm ends the training."""
+def reward(completions, **_):
+    return [sum(sign.isdigit() for sign in text) / max(1, len(text)) for text in completions]
 
-    def __init__(self, *gates, alpha=0.01, stop=True):
-        parsed = [parse_gate(gate) for gate in gates]
-        self.watched = [Watched(gate, gate.metric, alpha / len(parsed)) for gate in parsed]
-        self.stop = stop
 
-    def on_log(self, args, state, control, logs=None, **kwargs):
-        for watched in self.watched:
-            value = (logs or {}).get(watched.key)
-            if value is not None and watched.see(state.global_step, float(value)):
-                print(f"rlaudit: {watched.gate}: {watched.in_words()}")
-                control.should_training_stop = self.stop or control.should_training_stop
-        return control
+GRPOTrainer(
+    model="HuggingFaceTB/SmolLM2-135M-Instruct",
+    reward_funcs=reward,
+    args=GRPOConfig(output_dir="out", use_vllm=True, vllm_mode="colocate", logging_steps=1),
+    train_dataset=Dataset.from_list([{"prompt": f"What is {a} + {b}?"} for a in range(8) for b in range(8)]),
+    callbacks=[GateCallback("sampling/sampling_logp_difference/mean<0.02")],
+).train()

@@ -13,9 +13,9 @@ from typing import Any
 import rlaudit
 from rlaudit.cli.memory_limit import out_of_memory, respect_memory_limit
 from rlaudit.cli.removed_options import no_option, refuse_removed
-from rlaudit.errors import NotFinished, RlauditError, UsageError
+from rlaudit.errors import NotFinished, UsageError
 from rlaudit.files.standard_output import everything_written, take_every_character
-from rlaudit.files.unusable_place import unusable_place
+from rlaudit.files.unusable_place import error_of_a_file
 from rlaudit.secrets import learn, learn_text, mask
 from rlaudit.text.command_line import remember
 from rlaudit.text.say import say
@@ -70,11 +70,7 @@ def run(arguments: list[str]) -> int:
 
 def _failed(error: Exception) -> int:
     """Say what went wrong and return the exit code."""
-    ours: RlauditError | None = error if isinstance(error, RlauditError) else out_of_memory(error)
-    if isinstance(error, EOFError):
-        ours = NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")
-    elif ours is None and isinstance(error, OSError):
-        ours = unusable_place(error)
+    ours = out_of_memory(error) or error_of_a_file(error)
     if ours is not None:
         say(str(ours))
         return ours.exit_code

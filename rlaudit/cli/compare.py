@@ -1,7 +1,5 @@
 """`rlaudit compare`: logged rollout logprobs against trainer logprobs."""
 
-import math
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,15 +21,13 @@ from rlaudit.cli.options import (
     TopP,
     TrainerReplaysFilters,
     TrainerTemperature,
-    named_sampling,
     ray_address,
     threshold_of,
 )
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
-from rlaudit.errors import NotFinished, UsageError
-from rlaudit.files.remote_log import is_file, is_remote, log_path
-from rlaudit.files.unchanged import unchanged
+from rlaudit.errors import UsageError
+from rlaudit.files.remote_log import log_path
 from rlaudit.severity import FailFor, Threshold
 from rlaudit.text.progress import Progress
 from rlaudit.text.say import say
@@ -40,9 +36,6 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.diagnosis.compare_tables import Comparer
     from rlaudit.report.report import Report
-    from rlaudit.statistics.measurement.metric import ObjectiveSettings
-    from rlaudit.tokens.open_table import TokenTable
-    from rlaudit.tokens.renamed_columns import RenamedColumns
 
 
 EXECUTOR_HELP = "Who reads the files: local, or ray[:ADDRESS], a cluster whose nodes all see them."
@@ -148,45 +141,29 @@ def compare(
 ) -> int:
     """Say what logged logprobs mean, and how far apart they are."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.diagnosis.compare_settings import CompareSettings
-    from rlaudit.diagnosis.compare_tables import Comparer, todays
-    from rlaudit.diagnosis.read_on_ray import ray_cluster
+    from rlaudit.diagnosis.compare_course import Request, compare_logs, settings_of
+    from rlaudit.diagnosis.compare_sampling import named_sampling
     from rlaudit.tokens.parquet import KNOWN
-    from rlaudit.tokens.renamed_columns import check_used, parse_columns
+    from rlaudit.tokens.renamed_columns import parse_columns
 
     outputs = parse_outputs(output)
-    progress = Progress(quiet)
-    settings = CompareSettings(objective=_objective(ppo_epsilon, gspo_epsilon), margin=_margin(margin), seed=seed)
-    sampling = named_sampling(
-        temperature, top_p, top_k, min_p, repetition_penalty, trainer_temperature, trainer_replays_filters
+    request = Request(
+        rollouts,
+        trainer,
+        before,
+        before_trainer,
+        given=named_sampling(
+            temperature, top_p, top_k, min_p, repetition_penalty, trainer_temperature, trainer_replays_filters
+        ),
+        config=config,
+        columns=parse_columns(columns or [], KNOWN),
+        arms=arm or (),
+        settings=settings_of(ppo_epsilon, gspo_epsilon, margin, seed),
+        scorer=None if score is None else _scorer(score, score_dtype, trainer_python, cpu),
+        score_tokens=score_tokens,
+        ray=ray_address(executor),
     )
-    renamed = parse_columns(columns or [], KNOWN)
-    address = ray_address(executor)
-    if address is not None and (trainer is not None or before_trainer is not None):
-        raise UsageError(
-            "--executor ray reads each file by itself, and a trainer's table is joined to all rollouts at once",
-            "join them first into one table, or leave out --executor",
-        )
-    if before_trainer is not None and before is None:
-        raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
-    scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-    with unchanged() as readings:
-        # A folder's files are known once it is open; it may hold others that are written on and not read.
-        named = (rollouts, trainer, before, before_trainer)
-        readings.add(path for path in named if path is not None and is_file(path))
-        tables = _of_arms(_open(rollouts, renamed=renamed), arm or [])
-        trainer_table = _trainer(trainer, renamed)
-        before_tables = () if before is None else _open(before, renamed=renamed)
-        before_trainer_table = _trainer(before_trainer, renamed)
-        trainer_tables = [table for table in (trainer_table, before_trainer_table) if table is not None]
-        all_tables = (*tables, *before_tables, *trainer_tables)
-        check_used(renamed, [table.part.renamed for table in all_tables])
-        readings.add(file for table in all_tables for file in table.files)
-        with nullcontext() if address is None else ray_cluster(address) as read_files:
-            comparer = Comparer(sampling, config, settings, scorer, score_tokens, progress, read_files)
-            for table, today in todays(tables, before_tables, before):
-                against = None if today is None else comparer.compare_today(today, before_trainer_table)
-                comparer.compare(table, trainer_table, against)
+    comparer = compare_logs(request, Progress(quiet))
     document = _document(comparer, threshold_of(fail_on, fail_for), allow_partial, require is not None)
     return write_outputs(outputs, document)
 
@@ -199,46 +176,6 @@ def _document(comparer: "Comparer", threshold: Threshold, allow_partial: bool, r
     from rlaudit.report.of_comparison import document_of
 
     return document_of(comparer, threshold, allow_partial, requires_match)
-
-
-def _open(path: Path, of_trainer: bool = False, renamed: "RenamedColumns | None" = None) -> "tuple[TokenTable, ...]":
-    """Open the tables of a path.
-
-    Raises NotFinished for a run that has not ended or whose files are not as it left them.
-    """
-    from rlaudit.laboratory.run_folder import TOKENS, has_report, is_run
-    from rlaudit.tokens.open_table import open_tables
-    from rlaudit.tokens.renamed_columns import AS_OURS
-
-    if is_remote(path):
-        # A run is copied to a store only after it has ended.
-        return open_tables(path, of_trainer=of_trainer, renamed=renamed or AS_OURS)
-    run = path.parent if path.name == TOKENS else path
-    if is_run(run) and not has_report(run):
-        raise NotFinished(
-            f"the run in {run} has not finished: it has no tokens of its plan yet",
-            "the ablate command that started it goes on there",
-        )
-    if is_run(run) and not (run / TOKENS).is_file():
-        raise NotFinished(
-            f"the run in {run} has no tokens: no arm of it was measured", f"rlaudit report {run} says why"
-        )
-    return open_tables(path, of_trainer=of_trainer, renamed=renamed or AS_OURS)
-
-
-def _trainer(path: Path | None, renamed: "RenamedColumns") -> "TokenTable | None":
-    if path is None:
-        return None
-    tables = _open(path, of_trainer=True, renamed=renamed)
-    if len(tables) > 1:
-        raise UsageError(f"{path} holds {len(tables)} comparisons, expected the trainer's logprobs of one")
-    return tables[0]
-
-
-def _margin(margin: float | None) -> float | None:
-    if margin is not None and not 0 < margin < math.inf:
-        raise UsageError(f"--margin is {margin:g}, expected a finite number of nats of k3 above 0")
-    return margin
 
 
 def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "Scorer":
@@ -257,31 +194,3 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
         cache_folder() / "scores",
         command=trainer_command(trainer_python),
     )
-
-
-def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None) -> "ObjectiveSettings":
-    """Return the given clip ranges of the objective, or both at their defaults, as not stated, if none is given."""
-    from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
-
-    default = ObjectiveSettings()
-    epsilons = {Clip.TOKENS: ppo, Clip.SEQUENCES: gspo}
-    given = tuple(clip for clip, epsilon in epsilons.items() if epsilon is not None)
-    try:
-        return ObjectiveSettings(
-            *(ppo or (default.ppo_epsilon_low, default.ppo_epsilon_high)),
-            *(gspo or (default.gspo_epsilon_low, default.gspo_epsilon_high)),
-            given or tuple(Clip),
-            stated=bool(given),
-        )
-    except ValueError as error:
-        raise UsageError(f"clip ranges: {error}") from error
-
-
-def _of_arms(tables: "tuple[TokenTable, ...]", arms: list[str]) -> "list[TokenTable]":
-    if not arms:
-        return list(tables)
-    names = [table.part.name for table in tables]
-    unknown = [name for name in arms if name not in names]
-    if unknown:
-        raise UsageError(f"no arm {unknown[0]!r}", f"there are: {', '.join(names) or 'none in this table'}")
-    return [table for table in tables if table.part.name in arms]

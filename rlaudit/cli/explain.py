@@ -14,7 +14,7 @@ def explain(
         typer.Argument(
             autocompletion=one_of(all_names),
             help="A rule, cause, test, framework, factor, metric or key of a training log; a release, as 0.26.0; a "
-            f"move, as 0.8.5..0.18.1. Or a topic: {', '.join(TOPICS)}, dialects, recording.",
+            f"move, as 0.8.5..0.18.1. Or a topic: {', '.join(TOPICS)}, dialects, recording, api.",
         ),
     ],
     verbose: Annotated[

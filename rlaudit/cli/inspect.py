@@ -2,37 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.cli.inspect_arguments import Arguments
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
-from rlaudit.configs.dialects.spec import shipped, spec_at
-from rlaudit.configs.framework_source.checkout import folders_of
 from rlaudit.errors import UsageError
 from rlaudit.files.standard_output import to_stdout
 from rlaudit.inspection.files import recordings_alone
-from rlaudit.inspection.fix_files import diff_of, fix_files, proven
-from rlaudit.inspection.foreign_plugins import foreign_plugins
-from rlaudit.inspection.inspect import NOT_FINISHED, Inspection, Request, collected_for, exit_code
+from rlaudit.inspection.fix_files import diff_of, fix_files
+from rlaudit.inspection.inspect import Inspection, Request, collected_for
 from rlaudit.inspection.inspect import inspect as inspect_paths
-from rlaudit.inspection.inspect_file import Context
-from rlaudit.inspection.read_configs import known_dialects
-from rlaudit.inspection.selection import selected
-from rlaudit.inspection.settings import find_settings
-from rlaudit.inspection.versions import version_named
-from rlaudit.report.of_inspection import document_of
+from rlaudit.inspection.requested import Given, requested
+from rlaudit.report.of_inspection import report_of
 from rlaudit.report.rendering.outlines.inspect import summary
-from rlaudit.rules import known_rules
-from rlaudit.rules.advisories import known_advisories
-from rlaudit.severity import FailFor, Severity, Threshold
-from rlaudit.text.did_you_mean import did_you_mean
+from rlaudit.severity import Threshold
 from rlaudit.text.say import say
-from rlaudit.vllm.machine import Machine, machine_named
-from rlaudit.vllm.pins.files import pin_files_in, pins_in, text_of
-from rlaudit.vllm.pins.pin import release
+from rlaudit.vllm.machine import machine_named
 from rlaudit.vllm.runs_here import glibc_here, nearest_alike, newer_glibc
 
 if TYPE_CHECKING:
@@ -44,7 +29,6 @@ class _Wishes:
     """What to do with the findings."""
 
     outputs: Sequence[Output]
-    threshold: Threshold
     none_is_fine: bool
     diff: bool
     fix: str | None
@@ -87,82 +71,38 @@ def _inspect_bump(options: Arguments, outputs: Sequence[Output]) -> int:
 
 def _inspect(options: Arguments, outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
     """Write the report and return the exit code. bump: the one whose new tree is the working directory."""
-    settings = find_settings(Path.cwd())
-    before, after = options.before or settings.get("from"), options.after or settings.get("to")
-    platform = options.platform or settings.get("platform")
-    fail_on = options.fail_on or settings.get("fail-on") or Severity.ERROR
-    machine = Machine() if platform in (None, "cuda") else machine_named(platform)
-    sides = [version_named(side) if side is not None else None for side in (before, after)]
-    wishes = _Wishes(
-        outputs=outputs,
-        threshold=Threshold(
-            None if fail_on == "never" or options.exit_zero else Severity(fail_on),
-            FailFor(options.fail_for or settings.get("fail-for") or FailFor.STATE),
-        ),
-        none_is_fine=options.allow_no_config,
-        diff=options.diff,
-        fix=options.fix,
-    )
-    paths = options.paths or _project_here()
-    _check(paths, wishes, options)
-    rules, about_suppressions = selected(known_rules(), options.select or settings.get("select") or (), options.ignore)
-    dialects = known_dialects(tuple(options.dialect))
-    packages = tuple(chain.from_iterable(map(folders_of, options.python)))
-    request = Request(
-        paths=tuple(paths),
-        context=Context(rules, dialects, machine, *sides, machine_known=platform is not None, model=options.model),
-        about_suppressions=frozenset(about_suppressions),
-        suppressions=settings.suppressions,
-        stdin_name=options.stdin_name,
-        excluded=settings.excludes,
-        today=date.today(),
-        pins=(
-            *(_framework_pin(written, options.dialect) for written in options.framework),
-            # What stands in a tree after a bump is not run with the vLLM before it.
-            *([f"vllm=={sides[0]}"] if sides[0] is not None and bump is None else ()),
-        ),
-        framework_sources=(*options.framework_source, *packages),
-        plugins=tuple(foreign_plugins(packages)),
-    )
-    return _run(request, wishes, bump)
-
-
-def _project_here() -> list[str]:
-    """Return the working directory if something in it pins vLLM: that is what to inspect where nothing is named."""
-    here = Path.cwd()
-    return ["."] if any(pins_in(kind, text_of(path)) for kind, path in pin_files_in(here)) else []
-
-
-def _check(paths: Sequence[str], wishes: _Wishes, options: Arguments) -> None:
-    if not paths:
-        raise UsageError(
-            "no config was named",
-            f"rlaudit inspect CONFIG --from {options.before or 'VERSION'} --to {options.after or 'VERSION'}",
+    wishes = _Wishes(outputs, options.allow_no_config, options.diff, options.fix)
+    _check(options.paths, wishes)
+    request, threshold = requested(
+        Given(
+            paths=options.paths,
+            before=options.before,
+            after=options.after,
+            platform=options.platform,
+            model=options.model,
+            framework=options.framework,
+            framework_source=options.framework_source,
+            python=options.python,
+            dialect=options.dialect,
+            select=options.select,
+            ignore=options.ignore,
+            fail_on="never" if options.exit_zero else options.fail_on,
+            fail_for=options.fail_for,
+            stdin_name=options.stdin_name,
+            bumped=bump is not None,
         )
-    for folder in options.framework_source:
-        if not Path(folder).is_dir():
-            raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")
+    )
+    return _run(request, threshold, wishes, bump)
+
+
+def _check(paths: Sequence[str], wishes: _Wishes) -> None:
     if "-" in paths and wishes.fix is not None and not wishes.diff:
         raise UsageError("standard input cannot be fixed in place", "--diff prints the fixes")
     if wishes.diff and any(output.path is None for output in wishes.outputs):
         raise UsageError("--diff goes to stdout: give the report a path", "--output json:report.json")
 
 
-def _framework_pin(written: str, dialects: Sequence[Path]) -> str:
-    """Return a `--framework` as a requirement. Raises UsageError for another form, or a framework that is not read."""
-    name, _, version = written.partition("==")
-    if release(version) is None:
-        raise UsageError(f"--framework {written}: no release is named", "write it as trl==1.7.0")
-    packages = [spec_at(path).package for path in (*shipped().values(), *dialects)]
-    names = [name for package in packages if package is not None for name in package.names]
-    names += [advisory.of for advisory in known_advisories().values()]
-    if name not in names:
-        listed = f"there are: {', '.join(dict.fromkeys(names))}"
-        raise UsageError(f"--framework {written}: {name} is not read", did_you_mean(name, names, listed))
-    return written
-
-
-def _run(request: Request, wishes: _Wishes, bump: "Bump | None") -> int:
+def _run(request: Request, threshold: Threshold, wishes: _Wishes, bump: "Bump | None") -> int:
     collected = collected_for(request)
     inspection = inspect_paths(request, collected)
     _say_versions(inspection)
@@ -175,12 +115,7 @@ def _run(request: Request, wishes: _Wishes, bump: "Bump | None") -> int:
         fixes = fix_files(inspection, unsafe=wishes.fix == "unsafe", write=not wishes.diff)
         patch = diff_of(fixes) if wishes.diff else ""
         inspection = fixes.inspection or inspection
-    inspection = proven(inspection)
-    failed = fixes.failed if fixes else ()
-    code = exit_code(inspection, wishes.threshold, wishes.none_is_fine)
-    if failed:
-        code = max(code, NOT_FINISHED)
-    document = document_of(inspection, code, wishes.threshold, fixes)
+    document = report_of(inspection, threshold, wishes.none_is_fine, fixes)
     if bump is not None:
         from rlaudit.report.of_bump import reported
 
@@ -195,11 +130,11 @@ def _run(request: Request, wishes: _Wishes, bump: "Bump | None") -> int:
         # The reader of recordings takes a fifth of an inspection's time to import.
         from rlaudit.report.of_public_recording import public_report
 
-        write_outputs(pages, public_report(recordings, request, code, wishes.threshold))
+        write_outputs(pages, public_report(recordings, request, document["exit_code"], threshold))
     write_outputs([output for output in wishes.outputs if not recordings or output not in pages], document)
-    for sentence in (*inspection.bugs, *failed):
+    for sentence in (*inspection.bugs, *(fixes.failed if fixes else ())):
         say(sentence)
-    return code
+    return document["exit_code"]
 
 
 def _say_versions(inspection: Inspection) -> None:

@@ -56,27 +56,6 @@ TrainerReplaysFilters = Annotated[
 RolloutConfig = Annotated[Path | None, typer.Option(metavar="PATH", help="The rollout config that says all of this.")]
 
 
-def named_sampling(
-    temperature: float | None,
-    top_p: float | None,
-    top_k: int | None,
-    min_p: float | None,
-    repetition_penalty: float | None,
-    trainer_temperature: float | None,
-    trainer_replays_filters: bool,
-) -> dict[str, float | None]:
-    """Return what the command line says of rollouts and trainer, by the names of a sidecar; None if it says nothing."""
-    return {
-        "temperature": temperature,
-        "top_p": top_p,
-        "top_k": top_k,
-        "min_p": min_p,
-        "repetition_penalty": repetition_penalty,
-        "trainer_temperature": trainer_temperature,
-        "trainer_replays_filters": trainer_replays_filters or None,
-    }
-
-
 def threshold_of(fail_on: FailOn, fail_for: FailFor) -> Threshold:
     """Return what makes the exit code 1."""
     return Threshold(Severity.ERROR if fail_on is FailOn.ERROR else None, fail_for)

@@ -226,8 +226,15 @@ def _about_rounded_updates() -> str:
     return inspect.getdoc(rounded_updates) or ""
 
 
+def _about_api() -> str:
+    from rlaudit.cli.api_page import api_page
+
+    return api_page()
+
+
 # Topics that are put together.
 _MADE: Mapping[str, Callable[[], str]] = {
+    "api": _about_api,
     "recording": _about_recording,
     "dialects": _about_dialects,
     "weight-update": _about_weight_updates,

@@ -21,7 +21,6 @@ from rlaudit.cli.options import (
     TopP,
     TrainerReplaysFilters,
     TrainerTemperature,
-    named_sampling,
     threshold_of,
 )
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
@@ -81,6 +80,7 @@ def probe(
     quiet: Quiet = False,
 ) -> int:
     """Ask a running server what its logprobs mean, read-only."""
+    from rlaudit.diagnosis.compare_sampling import named_sampling
     from rlaudit.probe.as_config import as_config
     from rlaudit.probe.budget import Budget
     from rlaudit.probe.course import Probed

@@ -1,14 +1,9 @@
 """`rlaudit record -- COMMAND`: what a training really asks of vLLM, written down while it runs."""
 
-import contextlib
-import itertools
 import json
 import os
-import re
 import shlex
 import shutil
-import tempfile
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -16,16 +11,8 @@ import typer
 
 from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recording.folder import (
-    COPY,
-    Settings,
-    check_python_path,
-    is_folder,
-    place_folder,
-    refuse_redacting,
-    variables,
-    write_folder,
-)
+from rlaudit.recording.begin import Begun, absolute, begin, settings_of
+from rlaudit.recording.folder import COPY, Settings, is_folder, refuse_redacting, write_folder
 from rlaudit.recording.own_programs import path_without
 from rlaudit.recording.run import check_command, run
 from rlaudit.recording.unreached import Onlooker
@@ -33,17 +20,7 @@ from rlaudit.recording.writers import is_private, refuse_planted
 from rlaudit.secrets import learn_text
 from rlaudit.text.say import answer, say
 
-# The recorder lies in the recording: on a shared file system the processes of other nodes find both.
-_FOLDER = "recorder"
-_RECORDINGS = "recordings"
 _NO_ENGINE = 3
-_UNITS = {
-    **{"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12},
-    **{"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40},
-}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?", re.IGNORECASE)
-_SHARE = re.compile(r"(?:1/)?([1-9]\d*)")
-_FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -118,13 +95,11 @@ def record(
     """
     if redact:
         raise UsageError(f"--redact is gone: record without it, then run {COPY}")
-    settings = Settings(
-        _one_in(prompts), _bytes(limit), logprobs, tuple(_function(name) for name in trainer_function or ())
-    )
+    settings = settings_of(prompts, limit, logprobs, trainer_function or ())
     if redacted_copy:
         return _redacted_copy(command or [])
-    refuse_redacting(export or (into / _FOLDER if into is not None else None), os.environ)
     if export is not None:
+        refuse_redacting(export, os.environ)
         if command:
             raise UsageError("--export writes a folder and runs no command", "leave out one of the two")
         return _export(export, settings, into)
@@ -134,7 +109,7 @@ def record(
         raise UsageError("no command to record", "rlaudit record -- python train.py, or --export DIR")
     _pass_over_own_programs(command[0])
     check_command(command[0])
-    return _record(command, _place(into), settings)
+    return _record(command, begin(into, settings, os.environ))
 
 
 def _pass_over_own_programs(word: str) -> None:
@@ -148,19 +123,16 @@ def _pass_over_own_programs(word: str) -> None:
         say(f"rlaudit's own environment, without vLLM, is left out of PATH: {', '.join(programs)}")
 
 
-def _record(command: list[str], out: Path, settings: Settings) -> int:
-    wanted = out / _FOLDER
-    folder = place_folder(wanted, settings, os.environ)
-    say(f"recording into {out}")
-    if folder != wanted:
+def _record(command: list[str], begun: Begun) -> int:
+    say(f"recording into {begun.out}")
+    if begun.is_elsewhere:
         say(
-            f"others may write in {wanted.parent} or above it: the recorder lies in {folder}\n"
+            f"others may write in {begun.out} or above it: the recorder lies in {begun.recorder}\n"
             "  processes on other hosts are recorded if they see that folder; otherwise name one of yours with --into"
         )
-    onlooker = Onlooker(folder)
-    environment = {**os.environ, **variables(folder, out, os.environ)}
-    code = run(command, environment, onlooker.look)
-    return _close(out, code, onlooker)
+    onlooker = Onlooker(begun.recorder)
+    code = run(command, {**os.environ, **begun.variables}, onlooker.look)
+    return _close(begun.out, code, onlooker)
 
 
 def _close(out: Path, code: int, onlooker: Onlooker) -> int:
@@ -191,7 +163,7 @@ def _close(out: Path, code: int, onlooker: Onlooker) -> int:
 
 
 def _export(folder: Path, settings: Settings, into: Path | None) -> int:
-    folder = _absolute(folder)
+    folder = absolute(folder)
     refuse_planted(folder)
     if folder.is_dir() and any(folder.iterdir()) and not is_folder(folder):
         raise UsageError(f"{folder} holds something else, which could then be imported", "name a new folder")
@@ -199,7 +171,7 @@ def _export(folder: Path, settings: Settings, into: Path | None) -> int:
     if not is_private(folder):
         say(f"others may write in {folder.parent} or above it, and change what each Python of the training runs")
     # Written for a shell, so that it can be pasted or evaluated.
-    path, out = shlex.quote(str(folder)), "OUT" if into is None else shlex.quote(str(_absolute(into)))
+    path, out = shlex.quote(str(folder)), "OUT" if into is None else shlex.quote(str(absolute(into)))
     answer(f"export PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}\nexport RLAUDIT_RECORD={out}")
     say(
         "set these for every process of the training, with the folder's path as that process sees it\n"
@@ -214,7 +186,7 @@ def _runtime_env(folder: Path, into: Path | None) -> str:
     """Return the variables as JSON for Ray and `ray job submit --runtime-env-json`."""
     # Ray substitutes the worker's own PYTHONPATH (2.60, runtime_env.rst), so nothing on it is lost.
     path = f"{folder}{os.pathsep}${{PYTHONPATH}}"
-    out = "OUT" if into is None else str(_absolute(into))
+    out = "OUT" if into is None else str(absolute(into))
     return json.dumps({"env_vars": {"PYTHONPATH": path, "RLAUDIT_RECORD": out}})
 
 
@@ -229,7 +201,7 @@ def _merge(words: list[str], into: Path | None) -> int:
         into = Path(last)
     if into is None or len(words) < 2 or any(word.startswith("-") for word in words):
         raise UsageError("--merge takes recordings and a folder", "rlaudit record --merge A B --into C")
-    out = _absolute(into)
+    out = absolute(into)
     merged = merge([Path(word) for word in words], out)
     for sentence in (*merged, *closing(out, open_recording(out), (), ())):
         say(sentence)
@@ -241,67 +213,7 @@ def _redacted_copy(words: list[str]) -> int:
 
     if len(words) != 2 or any(word.startswith("-") for word in words):
         raise UsageError("--redacted-copy takes a recording and a new folder", COPY)
-    recording, out = (_absolute(Path(word)) for word in words)
+    recording, out = (absolute(Path(word)) for word in words)
     redact(recording, out)
     say(f"redacted copy in {out}; what stays, logprobs among it, is said by `rlaudit explain recording`")
     return 0
-
-
-def _place(into: Path | None) -> Path:
-    """Make the folder to record into. Raises UsageError if it holds a recording."""
-    if into is None:
-        return _new_folder(_absolute(Path(_RECORDINGS)))
-    from rlaudit.recording.recording import is_recording
-
-    out = _absolute(into)
-    check_python_path(out)
-    refuse_planted(out)
-    if is_recording(out):
-        raise UsageError(
-            f"{out} holds a recording",
-            "name another folder, or move it away. To record several commands together (a server, and its trainer), "
-            f"run rlaudit record --export FOLDER --into {shlex.quote(str(into))} and set the variables it prints",
-        )
-    out.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=out):
-        return out
-
-
-def _new_folder(parent: Path) -> Path:
-    check_python_path(parent)
-    refuse_planted(parent)
-    # With a umask of 0 it would be every user's, too.
-    parent.mkdir(mode=0o775, parents=True, exist_ok=True)
-    name = time.strftime("%Y%m%d-%H%M%S")
-    for number in itertools.count(1):
-        out = parent / (name if number == 1 else f"{name}-{number}")
-        with contextlib.suppress(FileExistsError):
-            out.mkdir(mode=0o700)
-            return out
-    raise AssertionError("numbers do not end")
-
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links, and other hosts see their targets elsewhere
-
-
-def _one_in(share: str) -> int:
-    match = _SHARE.fullmatch(share)
-    # A bare number could be a share or a count, except 1, which is all either way.
-    if share != "all" and (match is None or ("/" not in share and share != "1")):
-        raise UsageError(f"--prompts {share!r} is no share", "write 1/16, or all")
-    return 1 if match is None else int(match[1])
-
-
-def _bytes(size: str) -> int:
-    match = _SIZE.fullmatch(size.strip())
-    count = int(float(match[1]) * _UNITS[(match[2] or "").lower()]) if match else 0
-    if count < 1:
-        raise UsageError(f"--limit {size!r} is no size", "write 2GB, 500MB or 1GiB")
-    return count
-
-
-def _function(name: str) -> str:
-    if _FUNCTION.fullmatch(name) is None:
-        raise UsageError(f"--trainer-function {name!r} is none", "write MODULE:NAME, as my_trainer.loss:token_logprobs")
-    return name

@@ -12,7 +12,7 @@ from typing import Any
 
 from rlaudit.errors import UsageError
 from rlaudit.files.parse_json import parse_json
-from rlaudit.files.remote_log import is_file, opened_log
+from rlaudit.files.remote_log import is_file, is_remote, opened_log
 from rlaudit.files.yaml_file import read_yaml_file
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.export import Part
@@ -33,6 +33,27 @@ class Meanings:
     source: str
     # What was taken for unknown values, in sentences.
     assumed: tuple[str, ...]
+
+
+def named_sampling(
+    temperature: float | None,
+    top_p: float | None,
+    top_k: int | None,
+    min_p: float | None,
+    repetition_penalty: float | None,
+    trainer_temperature: float | None,
+    trainer_replays_filters: bool,
+) -> dict[str, float | None]:
+    """Return what a user says of rollouts and trainer, by the names of a sidecar; None if nothing was said."""
+    return {
+        "temperature": temperature,
+        "top_p": top_p,
+        "top_k": top_k,
+        "min_p": min_p,
+        "repetition_penalty": repetition_penalty,
+        "trainer_temperature": trainer_temperature,
+        "trainer_replays_filters": trainer_replays_filters or None,
+    }
 
 
 def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: Part) -> tuple[dict[str, Any], str]:
@@ -96,7 +117,8 @@ def of_config(path: Path) -> dict[str, Any]:
 
 def _of_sidecar(table: Path) -> tuple[str, Mapping[str, Any]]:
     path = (table if table.is_dir() else table.parent) / SIDECAR
-    if not is_file(path):
+    # Nothing lies beside a table in memory.
+    if not (is_remote(table) or table.exists()) or not is_file(path):
         return str(path), {}
     values = read_yaml_file(path)
     keys = {*PARAMETERS, *TRAINER_KEYS}

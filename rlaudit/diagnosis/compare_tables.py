@@ -12,7 +12,6 @@ from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.compared_move import compared_move
 from rlaudit.diagnosis.evidence import Scored, gather
 from rlaudit.diagnosis.read_log import LogPart, read_file, read_part, sampled_from, together
-from rlaudit.diagnosis.read_on_ray import ReadFiles
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.text.counted import counted
 from rlaudit.text.progress import Progress, readable
@@ -32,9 +31,10 @@ from rlaudit.tokens.token_figures import TokenFigures, logged_figures
 
 CELLS_OF_RUN = "cells"
 
-# Logs that are not scored need no laboratory.
+# Logs that are neither scored nor read elsewhere need no laboratory.
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
+    from rlaudit.diagnosis.read_on_ray import ReadFiles
 
 
 def todays(
@@ -81,7 +81,7 @@ class Comparer:
     score_tokens: int
     progress: Progress
     # Reads the files of a table elsewhere; None if this machine does.
-    read_files: ReadFiles | None = None
+    read_files: "ReadFiles | None" = None
     compared: list[Compared] = field(default_factory=list)
     drawn: list[TokenFigures | None] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)

@@ -43,6 +43,15 @@ OF_THE_NAME: Mapping[int, str] = {
 }
 
 
+def error_of_a_file(error: Exception) -> RlauditError | None:
+    """Return the error to show the user; None for an error that is neither rlaudit's own nor about files."""
+    if isinstance(error, RlauditError):
+        return error
+    if isinstance(error, EOFError):
+        return NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")
+    return unusable_place(error) if isinstance(error, OSError) else None
+
+
 def unusable_place(error: OSError, what: str = "") -> RlauditError | None:
     """Return the error to show the user, with its exit code; None for an error that is not about files.
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.inspection.fingerprint import fingerprint, relative_to
+from rlaudit.inspection.fix_files import proven
 from rlaudit.inspection.hand_over import about
-from rlaudit.inspection.inspect import Inspection, shown_path
+from rlaudit.inspection.inspect import NOT_FINISHED, Inspection, exit_code, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
 from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.inspection.without_config import about_engines, about_mentions
@@ -48,7 +49,21 @@ if TYPE_CHECKING:
 STATIC = "inspect starts no engine, so it can show a mismatch but no match"
 
 
-def document_of(inspection: Inspection, exit_code: int, threshold: Threshold, fixes: "Fixes | None" = None) -> "Report":
+def report_of(
+    inspection: Inspection, threshold: Threshold, none_is_fine: bool = False, fixes: "Fixes | None" = None
+) -> "Report":
+    """Return the report of an inspection with its exit code.
+
+    none_is_fine: whether an audit without any config is finished. fixes: what --fix or --diff did.
+    """
+    inspection = proven(inspection)
+    code = exit_code(inspection, threshold, none_is_fine)
+    if fixes is not None and fixes.failed:
+        code = max(code, NOT_FINISHED)
+    return document_of(inspection, code, threshold, fixes)
+
+
+def document_of(inspection: Inspection, code: int, threshold: Threshold, fixes: "Fixes | None" = None) -> "Report":
     """Return the report of an inspection. fixes: what --fix or --diff did."""
     texts = {file.file.path: file.file.source.text for file in inspection.files}
     configs = [(file, config) for file in inspection.files for config in file.configs]
@@ -60,7 +75,7 @@ def document_of(inspection: Inspection, exit_code: int, threshold: Threshold, fi
     return {
         **new_report(
             "inspect",
-            exit_code,
+            code,
             layers=_layers(inspection.counted, [config.audit for _, config in configs]),
             not_seen=_not_seen(inspection, configs),
         ),

@@ -105,21 +105,32 @@ def _renamed(path: Path, of_trainer: bool, renamed: RenamedColumns) -> tuple[Tok
     if len(kinds) != 1:
         what = "files of several kinds" if files else "no Parquet, CSV or JSON lines"
         raise UsageError(f"{path} holds {what}: --columns is for one table", "give the file itself")
-    names = _names(files[0])
+    part = renamed_part(_names(files[0]), files[0], of_trainer, renamed)
+    return (TokenTable(path, all_exports()[kinds.pop()], files, part),)
+
+
+def renamed_part(names: Sequence[str], path: Path, of_trainer: bool, renamed: RenamedColumns) -> Part:
+    """Return the part of a table with these columns, each under the name that was given for it or that its own tells.
+
+    path: what messages call the table. Raises UsageError if a column is missing.
+    """
     given = renamed.of(names)
     guessed = guessed_columns(names, given)
-    renamed = RenamedColumns({**guessed.theirs, **given.theirs})
-    columns = {PLURALS.get(name, name) for name in renamed.ours(names)}
+    # People name a list in the plural.
+    listed = {ours: theirs for theirs, ours in PLURALS.items() if theirs in names and ours not in names}
+    listed = {ours: theirs for ours, theirs in listed.items() if theirs not in given.theirs.values()}
+    renamed = RenamedColumns({**listed, **guessed.theirs, **given.theirs})
+    columns = set(renamed.ours(names))
     required = (*IDENTITY, "trainer_logprob" if of_trainer else "rollout_logprob")
     missing = [name for name in required if name not in columns]
     if missing:
         raise UsageError(
-            f"{files[0]}: nothing there is {' and nothing '.join(missing)}",
+            f"{path}: nothing there is {' and nothing '.join(missing)}",
             f"name it with --columns THEIRS={missing[0]}; there are: {', '.join(names)}",
         )
     taken = ", ".join(f"{theirs} as {our}" for our, theirs in guessed.theirs.items())
     notes = (f"columns taken by their names: {taken}; --columns THEIRS=OURS takes others",) if taken else ()
-    return (TokenTable(path, all_exports()[kinds.pop()], files, Part(renamed=renamed, notes=notes)),)
+    return Part(renamed=renamed, notes=notes)
 
 
 def _kind_of_table(file: Path) -> str:

@@ -1,10 +1,10 @@
 """Token tables in Parquet, one row per token or one row per sequence with lists, streamed row group by row group.
 
 No sequence is split: the rows after the last sequence end of one part are carried into the next. Only the requested
-columns are decoded.
+columns are decoded. A table in memory is read alike.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -88,13 +88,26 @@ def parquet_batches(
 
     Raises NotFinished for a file that ends in the middle, UsageError for types that cannot be logprobs.
     """
-    wanted = {*IDENTITY, *LOGPROBS, *columns}
-    return prefetched(_batches(path, faults, prompts, [name for name in _columns(path, part) if name in wanted], part))
+    names = _wanted(pq.read_schema(open_at_random(path)), path, columns, part)
+    return prefetched(_batches(_tables(path, names, part), path, faults, prompts))
 
 
-def _batches(path: Path, faults: Faults, prompts: PromptNumbers, names: list[str], part: Part) -> Iterator[TokenBatch]:
+def batches_in_memory(
+    table: pa.Table, path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+) -> Iterator[TokenBatch]:
+    """Return the sequences of a table in memory. path: what messages call it. Raises UsageError as for a file."""
+    names = part.renamed.in_table(_wanted(table.schema, path, columns, part))
+    pieces = table.select(names).combine_chunks().to_batches(max_chunksize=ROWS)
+    return _batches((_of_part(piece, part) for piece in pieces if piece.num_rows), path, faults, prompts)
+
+
+def _wanted(schema: pa.Schema, path: Path, columns: Collection[str], part: Part) -> list[str]:
+    return [name for name in _columns(schema, path, part) if name in {*IDENTITY, *LOGPROBS, *columns}]
+
+
+def _batches(tables: Iterable[pa.Table], path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:
     carried: pa.Table | None = None
-    for table in _tables(path, names, part):
+    for table in tables:
         whole = (
             table if carried is None or not carried.num_rows else pa.concat_tables([carried, table]).combine_chunks()
         )
@@ -129,7 +142,7 @@ def parquet_sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part =
 def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
     row_groups = pq.read_metadata(open_at_random(path)).num_row_groups
     chosen = sorted({int(place) for place in np.linspace(0, row_groups - 1, min(row_groups, 8))}) if row_groups else []
-    names = [*part.renamed.in_table(_columns(path, part)), *part.where]
+    names = [*part.renamed.in_table(_columns(pq.read_schema(open_at_random(path)), path, part)), *part.where]
     for group in chosen:
         share = tokens // len(chosen)
         with _opened(path, names) as file:
@@ -303,9 +316,8 @@ def _texts(schema: pa.Schema, names: list[str]) -> list[str]:
     return [name for name in names if name in schema.names and any(is_a(schema.field(name).type) for is_a in texts)]
 
 
-def _columns(path: Path, part: Part) -> list[str]:
-    """Return the file's columns that a token table has. Raises UsageError for types that they cannot have."""
-    written = pq.read_schema(open_at_random(path))
+def _columns(written: pa.Schema, path: Path, part: Part) -> list[str]:
+    """Return the columns that a token table has. Raises UsageError for types that they cannot have."""
     ours = part.renamed.ours(written.names)
     schema = pa.schema([field.with_name(name) for field, name in zip(written, ours, strict=True)])
     # A column without any value has no type, and says no more than none.

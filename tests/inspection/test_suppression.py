@@ -93,7 +93,7 @@ def test_a_suppression_ends_after_its_day_and_not_on_it(desk: Desk, monkeypatch:
         def today(cls) -> "Today":
             return cls(*cls.day_of_test)
 
-    monkeypatch.setattr("rlaudit.cli.inspect.date", Today)
+    monkeypatch.setattr("rlaudit.inspection.requested.date", Today)
     assert desk.rules("x.yaml") == ["2 toy-raw"]
     Today.day_of_test = (2026, 3, 2)
     assert desk.rules("x.yaml") == ["2 toy-raw", "5 toy-warm", "5 suppression-expired"]

@@ -21,12 +21,13 @@ UNWRITTEN = {
     *("register", "put", "_begin_file", "_line", "_write", "_write_queued", "_keep_writing", "find_spec"),
     *("failed", "error_text"),
 }
-# What this training never comes to: a disk or a limit, and reading weights, which needs torch
+# What this training never comes to: a disk or a limit, a recording that begins and ends within a process
+# (test_record_function.py), and reading weights, which needs torch
 # (tests/engine_runs/test_weights_are_what_was_sent.py).
 NOT_REACHED = {
     *("this_process", "_say", "_give_up", "drop", "_take_hidden", "_step_begins", "_read_weights", "fingerprints"),
     *("_packed", "_same", "_part", "_counterpart", "_flat_places", "flat_places", "_on_the_host", "_rounded"),
-    *("renamed", "_after_fork", "_end"),
+    *("renamed", "_after_fork", "_end", "begin", "stop", "trainer_functions"),
 }
 ARGUMENTS = (1, 3)
 

@@ -107,3 +107,15 @@ def test_what_names_no_column_is_refused(tmp_path: Path, capsys: pytest.CaptureF
         words = [word for one in given for word in ("--columns", one)]
         assert run(["compare", str(path), "--temperature", "1", *words]) == 2
         assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+@pytest.mark.parametrize("given", [[], ["--columns", "rollout_logprobs=rollout_logprob"]])
+def test_lists_may_be_named_in_the_plural(kind: str, given: list[str], tmp_path: Path) -> None:
+    table = rows(by_token=False)
+    plural = table.rename(columns={"rollout_logprob": "rollout_logprobs", "trainer_logprob": "trainer_logprobs"})
+    write(table, tmp_path / f"ours.{kind}")
+    write(plural, tmp_path / f"plural.{kind}")
+    ours = report(tmp_path, f"ours.{kind}")
+    theirs = report(tmp_path, f"plural.{kind}", *given)
+    assert theirs["comparisons"][0]["measurements"] == ours["comparisons"][0]["measurements"]

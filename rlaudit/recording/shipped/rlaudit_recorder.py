@@ -152,7 +152,7 @@ class _Process:
 
     def __init__(self):
         # The file, once something is recorded, and the queue before it, once the thread runs that empties it.
-        self.file = self.queue = None
+        self.file, self.queue = os.devnull if _settings["off"] else None, None
         self.bytes = self.queued = self.taken = self.looked_at = self.failed_writes = self.failures = self.lost = 0
         self.torn = self.full = self.closed = False
         self.few = True
@@ -185,9 +185,9 @@ class _Process:
         return self.numbers[what]
 
 
+_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": [], "off": False}
 _process = _Process()
 _hooked = []
-_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": []}
 _secrets = _weights = _completions = None
 
 
@@ -239,6 +239,29 @@ def register():
             _hook_module(watched, module)
     except Exception as error:
         _say("this process is not recorded: " + error_text(error))
+
+
+def begin(folder):
+    """Record from here on into what RLAUDIT_RECORD names by now, as the settings in the recorder's folder say.
+
+    For a program that switches the recorder on while it runs, and so may do it twice.
+    """
+    with open(os.path.join(folder, "settings.json"), encoding="utf-8") as file:
+        _settings.update({**json.load(file), "trainer_functions": trainer_functions(), "off": False})
+    _after_fork()
+
+
+def stop():
+    """Close this process's part of the recording. What it does from here on goes nowhere, in its forks as well."""
+    if _process.file is not None:
+        _end(_process)
+    _settings.update(off=True, logprobs=False)
+    _after_fork()
+
+
+def trainer_functions():
+    """Return the user's functions that are watched for."""
+    return _settings["trainer_functions"]
 
 
 class _AfterImport:

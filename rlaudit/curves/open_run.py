@@ -47,6 +47,23 @@ def runs_in(text: str, sink: str | None) -> list[str]:
     return list(dict.fromkeys(row.run for row in _read(text, sink)[0] if row.run is not None))
 
 
+def runs_below(text: str, sink: str | None) -> list[str]:
+    """Return every run in what `text` names, as `open_run` takes them: a run, a file of several, or a folder of runs.
+
+    A folder whose files belong to one run is that run; in any other each log is one, and each folder is looked into.
+    """
+    path, chosen = _split(text)
+    if chosen is not None:
+        return [text]
+    if not path.is_dir():
+        return [f"{text}#{run}" for run in runs_in(text, sink)] or [text]
+    logs = _logs(path, sink, "")
+    if logs is not None and (logs[0].whole_folder or logs[0].joins or len(logs[1]) == 1):
+        return [text]
+    inside = sorted(path.iterdir()) if logs is None else logs[1]
+    return [run for child in inside if child.is_dir() or _is_log(child, sink) for run in runs_below(str(child), sink)]
+
+
 def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], RunFiles]:
     path = _split(text)[0]
     if sink is not None and sink not in known_readers():
@@ -89,20 +106,35 @@ def _of_file(path: Path, sink: str | None) -> RunFiles:
 
 def _in_folder(folder: Path, sink: str | None) -> RunFiles:
     """Return the files of the first reader that recognises some, in the folder or, if there are none, below it."""
-    candidates = [reader for reader in known_readers().values() if sink in (None, reader.name)]
     for below in ("", "**/"):
-        for reader in candidates:
-            for pattern in reader.files:
-                logs = [path for path in sorted(folder.glob(below + pattern)) if path.is_file()]
-                logs = [path for path in logs if reader.recognises(path, _first_bytes(path))]
-                if logs:
-                    return RunFiles(reader, _one_run(logs, reader, folder))
-    looked = sorted({pattern for reader in candidates for pattern in reader.files})
+        logs = _logs(folder, sink, below)
+        if logs is not None:
+            return RunFiles(logs[0], _one_run(logs[1], logs[0], folder))
+    looked = sorted({pattern for reader in _readers(sink) for pattern in reader.files})
     raise NotFinished(f"no log found in {folder}", f"looked for {', '.join(looked)}")
 
 
+def _is_log(path: Path, sink: str | None) -> bool:
+    return path.is_file() and any(reader.recognises(path, _first_bytes(path)) for reader in _readers(sink))
+
+
+def _readers(sink: str | None) -> list[RunReader]:
+    return [reader for reader in known_readers().values() if sink in (None, reader.name)]
+
+
+def _logs(folder: Path, sink: str | None, below: str) -> tuple[RunReader, list[Path]] | None:
+    """Return the logs of the first reader that recognises some; None if no reader does."""
+    for reader in _readers(sink):
+        for pattern in reader.files:
+            logs = [path for path in sorted(folder.glob(below + pattern)) if path.is_file()]
+            logs = [path for path in logs if reader.recognises(path, _first_bytes(path))]
+            if logs:
+                return reader, logs
+    return None
+
+
 def _one_run(logs: Sequence[Path], reader: RunReader, folder: Path) -> tuple[Path, ...]:
-    if reader.name == "trainer-state":
+    if reader.whole_folder:
         return (max(logs, key=lambda path: (len(path.parent.name), path.parent.name)),)
     folders = {path.parent for path in logs}
     if len(logs) == 1 or (reader.joins and len(folders) == 1):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 # A report with one of these parts is about that part, whichever command made it.
-PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "releases", "gates")
+PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "releases", "gates", "learned_gates")
 NOT_SEEN, COST = "Not seen", "Cost"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.curves import readers
+from rlaudit.curves.readers.mlflow import SCHEME
 from rlaudit.curves.run_log import Problem, Problems, Row, RunLog, RunReader
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
@@ -55,6 +56,8 @@ def runs_below(text: str, sink: str | None) -> list[str]:
     path, chosen = _split(text)
     if chosen is not None:
         return [text]
+    if is_in_a_store(text):
+        return [text]
     if not path.is_dir():
         return [f"{text}#{run}" for run in runs_in(text, sink)] or [text]
     logs = _logs(path, sink, "")
@@ -81,8 +84,13 @@ def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], RunFil
     return rows, problems, source
 
 
+def is_in_a_store(text: str) -> bool:
+    """Return whether `text` names a run of a store that is no path: MLflow's `runs:/RUN_ID`."""
+    return text.startswith(SCHEME)
+
+
 def _split(text: str) -> tuple[Path, str | None]:
-    if Path(text).exists():
+    if Path(text).exists() or is_in_a_store(text):
         return Path(text), None
     name, mark, run = text.rpartition("#")
     if mark and Path(name).exists():
@@ -93,7 +101,7 @@ def _split(text: str) -> tuple[Path, str | None]:
 def _of_file(path: Path, sink: str | None) -> RunFiles:
     if sink is not None:
         return RunFiles(known_readers()[sink], (path,))
-    start = _first_bytes(path)
+    start = b"" if is_in_a_store(str(path)) else _first_bytes(path)
     for reader in known_readers().values():
         if reader.recognises(path, start):
             return RunFiles(reader, (path,))

@@ -61,10 +61,21 @@ def runs_below(text: str, sink: str | None) -> list[str]:
     if not path.is_dir():
         return [f"{text}#{run}" for run in runs_in(text, sink)] or [text]
     logs = _logs(path, sink, "")
-    if logs is not None and (logs[0].whole_folder or logs[0].joins or len(logs[1]) == 1):
-        return [text]
+    if logs is not None and (logs[0].whole_folder or len(logs[1]) == 1):
+        return [f"{text}#{run}" for run in runs_in(text, sink)] or [text]
+    if logs is not None and logs[0].joins:
+        named = [f"{text}#{run}" for run in runs_in(text, sink)]
+        if named or not _begin_alike(*logs):
+            return named or [text]
     inside = sorted(path.iterdir()) if logs is None else logs[1]
     return [run for child in inside if child.is_dir() or _is_log(child, sink) for run in runs_below(str(child), sink)]
+
+
+def _begin_alike(reader: RunReader, logs: Sequence[Path]) -> bool:
+    """Return whether all files begin with the same step of the same metrics: a run that goes on in a file does not."""
+    firsts = [next(iter(reader.read(log, Problems(log))), None) for log in logs]
+    begun = [(str(row.step), tuple(row.values)) for row in firsts if row is not None]
+    return len(begun) == len(logs) and len(set(begun)) == 1
 
 
 def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], RunFiles]:

@@ -15,6 +15,7 @@ from synthetic_runs import Floats, Noise
 from rlaudit.cli.app import run
 from rlaudit.curves.gate_file import read_gates, written
 from rlaudit.curves.learned_gates import GateSet, Part, Verdict, judge, learn
+from rlaudit.curves.open_run import runs_below
 from rlaudit.errors import NotFinished
 from rlaudit.statistics.tolerance import tolerance_factor
 
@@ -194,6 +195,16 @@ def test_a_table_of_several_runs_is_as_many(folder: Path) -> None:
     (folder / "panel.csv").write_text("\n".join([header, *rows]))
     _, document = report(folder, "--gates-from", str(folder / "panel.csv"))
     assert [name.rpartition("#")[2] for name in document["learned_gates"]["runs"]] == ["seed0", "seed1", "seed2"]
+
+
+def test_tables_of_one_folder_are_runs_if_they_begin_alike_and_one_run_if_they_hold_other_metrics(folder: Path) -> None:
+    (folder / "alike").mkdir()
+    (folder / "parts").mkdir()
+    for name in ("a", "b"):
+        (folder / "alike" / f"{name}.csv").write_text("step,reward\n1,0.5\n2,0.6\n")
+        (folder / "parts" / f"{name}.csv").write_text(f"step,{name}\n1,0.5\n2,0.6\n")
+    assert runs_below(str(folder / "alike"), None) == [str(folder / "alike" / f"{name}.csv") for name in ("a", "b")]
+    assert runs_below(str(folder / "parts"), None) == [str(folder / "parts")]
 
 
 def test_a_gate_file_gives_the_gates_back_and_an_edited_limit_counts(folder: Path) -> None:

@@ -21,6 +21,7 @@ from rlaudit.arrays import Floats
 from rlaudit.curves.curve import BOOKKEEPING, Curve, Run
 from rlaudit.curves.logged_metric import Worse
 from rlaudit.curves.metric_names import keys_named, known_metric
+from rlaudit.curves.rounded_outwards import outwards
 from rlaudit.errors import NotFinished
 from rlaudit.statistics.tolerance import tolerance_factor
 from rlaudit.text.counted import counted
@@ -35,8 +36,6 @@ END, SHORTEST_END = 0.1, 5
 # A share of the value below which runs do not differ but round.
 NO_SPREAD = 1e-9
 INTERVAL = 0.95
-# Digits of a limit. It is rounded outwards, so that what is printed passes.
-DIGITS = 4
 
 
 class Part(StrEnum):
@@ -247,8 +246,8 @@ def _limits(values: Sequence[float], worse: Worse, in_logs: bool, beyond: float)
     reach = tolerance_factor(len(values), beyond, CONFIDENCE) * scaled.std(ddof=1)
     low, high = (_unscaled(scaled.mean() + sign * reach, in_logs) for sign in (-1, 1))
     return (
-        None if worse is Worse.ABOVE else _outwards(low, up=False),
-        None if worse is Worse.BELOW else _outwards(high, up=True),
+        None if worse is Worse.ABOVE else outwards(low, up=False),
+        None if worse is Worse.BELOW else outwards(high, up=True),
     )
 
 
@@ -275,7 +274,7 @@ def _judged(gate: LearnedGate, run: Run) -> JudgedGate:
         )  # fmt: skip
     up = gate.high is not None and value > gate.high
     again = _again(gate, value)
-    limit = _outwards(value, up=up)
+    limit = outwards(value, up=up)
     interval = "" if again is None else f" ({again[0]:.3g} to {again[1]:.3g} if the run is repeated)"
     return JudgedGate(
         gate=gate,
@@ -347,11 +346,3 @@ def _scaled(values: Sequence[float], in_logs: bool) -> Floats:
 
 def _unscaled(value: float, in_logs: bool) -> float:
     return float(np.exp(min(value, 700.0))) if in_logs else float(value)
-
-
-def _outwards(value: float, *, up: bool) -> float:
-    """Return the value with few digits, rounded so that the value itself is within."""
-    if value == 0 or not math.isfinite(value):
-        return value
-    step = 10.0 ** (math.floor(math.log10(abs(value))) - DIGITS + 1)
-    return float(f"{(math.ceil if up else math.floor)(value / step) * step:.{DIGITS}g}")

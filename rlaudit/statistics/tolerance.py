@@ -8,10 +8,12 @@ Source: Owen, "Tables for one-sided tolerance limits" (1958); Hahn & Meeker, "St
 """
 
 import math
+from functools import cache
 
 from scipy.stats import nct, norm
 
 
+@cache
 def tolerance_factor(count: int, beyond: float, confidence: float) -> float:
     """Return how many standard deviations of `count` values a one-sided limit lies from their mean.
 

@@ -63,6 +63,8 @@ def test_a_break_of_a_curve_is_in_the_first_row_and_no_break_in_none(
     lines = block_of(learned_report(factor, tmp_path, at=at))
     assert len(lines) < MOST_LINES and HEADER in lines
     first = lines[lines.index(HEADER) + 2]
+    answer = "Other than runs of today's stack: rollout\\_corr/k3\\_kl." if outside else "every limit is kept."
+    assert answer.replace("\\_", "_") in lines[2].replace("\\_", "_")
     assert (
         ("| outside |" in first) == outside == ("rollout_corr/k3_kl" in first and "would have passed" in "".join(lines))
     )

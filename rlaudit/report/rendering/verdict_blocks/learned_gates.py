@@ -1,5 +1,6 @@
 """A run and the gates learned from runs of today's stack."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.curves.learned_gates import JudgedGate, Verdict
@@ -9,6 +10,7 @@ from rlaudit.report.rendering.group_layer import layer_of
 from rlaudit.report.rendering.outlines.learned_gates import limit, title, today
 from rlaudit.report.rendering.verdict_block import Row, VerdictBlock
 from rlaudit.text.counted import counted
+from rlaudit.text.enumerated import enumerated
 
 if TYPE_CHECKING:
     from rlaudit.curves.learned_gates import LearnedGate
@@ -27,6 +29,7 @@ def block(report: "Report") -> VerdictBlock:
     return VerdictBlock(
         title=title(learned),
         answer=[
+            *_answer(judged),
             f"Limits are from {counted(len(learned.runs), 'run')} of today's stack: a run of that stack leaves any of "
             f"them with a probability of {learned.alpha:g} at most.",
             *learned.notes,
@@ -38,6 +41,21 @@ def block(report: "Report") -> VerdictBlock:
             if held.verdict is not Verdict.WITHIN
         ],
     )
+
+
+def _answer(judged: Sequence[JudgedGate]) -> Iterator[str]:
+    """Yield which metrics leave their limits, and the one that does by the largest factor."""
+    outside = [held for held in judged if held.verdict is Verdict.OUTSIDE]
+    if outside:
+        metrics = list(dict.fromkeys(held.gate.metric for held in outside))
+        yield f"Other than runs of today's stack: {enumerated(metrics)}."
+        factors = [(held.value / held.gate.today, held.gate) for held in outside if held.value and held.gate.today > 0]
+        positive = [(factor, gate) for factor, gate in factors if factor > 0]
+        if positive:
+            factor, gate = max(positive, key=lambda one: max(one[0], 1 / one[0]))
+            yield f"The {gate.part} of {gate.metric} is {factor:.3g} times today's."
+    elif judged and all(held.verdict is Verdict.WITHIN for held in judged):
+        yield "Like the runs of today's stack: every limit is kept."
 
 
 def _row(gate: "LearnedGate", held: JudgedGate | None, learned: "LearnedGates") -> Row:

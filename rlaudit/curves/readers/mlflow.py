@@ -1,7 +1,7 @@
 """MLflow: a run's folder below `mlruns`, or `runs:/RUN_ID` of the store that `MLFLOW_TRACKING_URI` names.
 
 MLflow itself reads them (the extra `mlflow`; a store in a database needs the whole package): a server with its
-credentials, a database and a folder alike. Tried with folders of mlflow-skinny 3.17.
+credentials, a database and a folder alike. Tried with folders of mlflow-skinny 3.17 and a server of mlflow 3.18.
 """
 
 import os

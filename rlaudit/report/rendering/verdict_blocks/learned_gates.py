@@ -52,7 +52,7 @@ def _answer(judged: Sequence[JudgedGate]) -> Iterator[str]:
         factors = [(held.value / held.gate.today, held.gate) for held in outside if held.value and held.gate.today > 0]
         positive = [(factor, gate) for factor, gate in factors if factor > 0]
         if positive:
-            factor, gate = max(positive, key=lambda one: max(one[0], 1 / one[0]))
+            factor, gate = max(positive, key=lambda pair: max(pair[0], 1 / pair[0]))
             yield f"The {gate.part} of {gate.metric} is {factor:.3g} times today's."
     elif judged and all(held.verdict is Verdict.WITHIN for held in judged):
         yield "Like the runs of today's stack: every limit is kept."

@@ -227,7 +227,7 @@ def _gate(
     in_logs = all(curve.values.min() > 0 for curve in curves)
     low, high = _limits(values, _worse(metric), in_logs, beyond)
     known = known_metric(metric)
-    # The lowest step of a metric that may leave to both sides is limited by its last.
+    # One number is the worst step on one side only: above, if the metric may be worse on both.
     return LearnedGate(
         metric=metric,
         canonical="" if known is None else known.canonical,

@@ -61,6 +61,8 @@ def body_of(text: str) -> str:
     if len(text) > LONGEST:
         url = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}".format_map(os.environ)
         kept = text[:LONGEST].rpartition("\n")[0]
+        # What stays open would fold the line below away.
+        kept += "\n\n</details>" * (kept.count("\n<details>") - kept.count("\n</details>"))
         text = f"{kept}\n\n*Cut here: the whole report is in the [summary of the run]({url}).*\n"
     return f"{MARK}\n{text}".rstrip()
 

@@ -40,6 +40,8 @@ SECONDS = {
     "configs/syntax/test_shell_text.py": 1.5,
     "configs/test_hydra_composes_alike.py": 7.5,
     "configs/test_what_readers_read.py": 2.8,
+    "curves/test_learned_gates.py": 9.0,
+    "curves/test_readers.py": 8.0,
     "curves/test_separation.py": 3.5,
     "diagnosis/test_broken_groups_planted.py": 5.1,
     "diagnosis/test_compare_siblings.py": 4.7,

@@ -26,7 +26,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rlaudit probe http://localhost:8000",
         "rlaudit probe http://today:8000 http://new:8000 --config base.yaml",
     ),
-    "curves": ("rlaudit curves before.csv after.csv", "rlaudit curves after.csv --gate 'k3<0.015'"),
+    "curves": (
+        "rlaudit curves before.csv after.csv",
+        "rlaudit curves after.csv --gate 'k3<0.015'",
+        "rlaudit curves after.csv --gates-from history --gate-file gates.yaml",
+    ),
     "diagnose": ("rlaudit diagnose runs/v0-to-v1 compare.json",),
     "report": ("rlaudit report runs/v0-to-v1 --output html:report.html",),
     "engines": ("rlaudit engines list",),

@@ -135,3 +135,9 @@ def of_kind(kind: str) -> Completed:
 def formats() -> list[str]:
     """Return the formats of reports."""
     return [module.name for module in pkgutil.iter_modules([str(_PACKAGE / "report" / "rendering" / "formats")])]
+
+
+def exports() -> list[str]:
+    """Return the frameworks in whose form learned gates are printed."""
+    folder = _PACKAGE / "report" / "rendering" / "exports"
+    return [module.name.replace("_", "-") for module in pkgutil.iter_modules([str(folder)])]

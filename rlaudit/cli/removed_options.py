@@ -14,6 +14,7 @@ REPLACED_BY: Mapping[str, str] = {
     "curves --every": "look as often as you like: rlaudit curves LOG --gate 'k3<0.015'",
     "curves --until-silent": "look as often as you like: rlaudit curves LOG --gate 'k3<0.015'",
     "curves --quiet": "leave it out: curves prints no progress",
+    "report --table": "limits learned from your own runs: rlaudit curves NEW --gates-from RUNS --export prime-rl",
     "inspect --baseline": "a comment silences a finding: # rlaudit: ignore[RULE] why (rlaudit explain ci)",
     "inspect --write-baseline": "a comment silences a finding: # rlaudit: ignore[RULE] why (rlaudit explain ci)",
     "ablate --keep": "one recipe is about two releases: rlaudit engines remove --unused 30",

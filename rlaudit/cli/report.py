@@ -1,18 +1,14 @@
 """`rlaudit report`: render a run again, finished or not, in any format."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rlaudit.cli.options import Outputs
-from rlaudit.cli.output import Output, parse_outputs, write_outputs
+from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.errors import UsageError
-from rlaudit.files.standard_output import to_stdout
 from rlaudit.text.say import say
-
-if TYPE_CHECKING:
-    from rlaudit.report.rendering.mismatch_table import MismatchTable
 
 
 def report(
@@ -23,10 +19,6 @@ def report(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Text and Markdown with notes and folded details.")
     ] = False,
-    table: Annotated[
-        str | None,
-        typer.Option(metavar="PROJECT", help="Print the mismatch as a project wants it, such as prime-rl."),
-    ] = None,
 ) -> int:
     """Render a run again, finished or not.
 
@@ -35,10 +27,8 @@ def report(
     from rlaudit.ablation.unfinished_run import unfinished_document
     from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
     from rlaudit.report.read_report import read_report
-    from rlaudit.report.rendering.mismatch_table import rendered
 
-    outputs = parse_outputs(output, verbose) if output or table is None else []
-    mismatch_table = None if table is None else _table(table, outputs)
+    outputs = parse_outputs(output, verbose)
     path = run / REPORT if run.is_dir() else run
     if run.is_file() or (run.is_dir() and has_report(run)):
         document = read_report(path)
@@ -47,16 +37,4 @@ def report(
         say(f"{run} has no report.json: the run has not finished; {document['layers'][0].next}")
     else:
         raise UsageError(f"{run}: no such run", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
-    if mismatch_table is not None:
-        to_stdout(rendered(mismatch_table, document))
     return write_outputs(outputs, document)
-
-
-def _table(name: str, outputs: list[Output]) -> "MismatchTable":
-    from rlaudit.report.rendering.mismatch_table import TABLES
-
-    if name not in TABLES:
-        raise UsageError(f"no project {name!r} asks for a table", f"there are: {', '.join(TABLES)}")
-    if any(output.path is None for output in outputs):
-        raise UsageError("--table goes to stdout: give the report a path", "--output json:report.json")
-    return TABLES[name]

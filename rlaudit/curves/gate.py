@@ -2,8 +2,11 @@
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from scipy.stats import binom
+
+from rlaudit.curves.rounded_outwards import outwards
 from rlaudit.errors import UsageError
 from rlaudit.statistics.exceedance import Exceedance
 from rlaudit.text.counted import counted
@@ -63,6 +66,11 @@ class HeldGate:
     # The step at which the clearest evidence against the gate begins.
     since_step: int | None
     because: str
+    # The narrowest limit that would have raised no alarm, if there was one, and where the middle of the steps that
+    # raised it lies (95 %, steps taken as independent).
+    would_pass: float | None = None
+    would_pass_low: float | None = None
+    would_pass_high: float | None = None
 
 
 @dataclass
@@ -112,6 +120,10 @@ class Watched:
         """Return what was seen. canonical: rlaudit's name of the metric, or ""."""
         steps = list(self.values)
         last = self.values[steps[-1]] if steps else math.nan
+        limit = None if self.alarm is None else self._would_pass()
+        low, high = (None, None) if limit is None else self._middle()
+        interval = "" if low is None or high is None else f" ({low:.3g} to {high:.3g})"
+        passing = "" if limit is None else f"; a limit of {limit:g} would have passed{interval}"
         return HeldGate(
             gate=str(self.gate),
             metric=self.key,
@@ -126,8 +138,37 @@ class Watched:
             alarm_evidence=1.0 / self.level,
             alarm_step=self.alarm,
             since_step=self.since,
-            because=self.in_words(),
+            because=self.in_words() + passing,
+            would_pass=limit,
+            would_pass_low=low,
+            would_pass_high=high,
         )
+
+    def _would_pass(self) -> float | None:
+        """Return the narrowest limit with which the same steps raise no alarm; None if no limit does, as for NaN."""
+        ranked = sorted((value for value in self.values.values() if math.isfinite(value)), reverse=not self.gate.below)
+        fails, passes = -1, len(ranked)
+        while passes - fails > 1:
+            middle = (fails + passes) // 2
+            limit = outwards(ranked[middle], up=self.gate.below, beyond=True)
+            if self._alarms_at(limit):
+                fails = middle
+            else:
+                passes = middle
+        return None if passes == len(ranked) else outwards(ranked[passes], up=self.gate.below, beyond=True)
+
+    def _alarms_at(self, limit: float) -> bool:
+        gate, test = replace(self.gate, limit=limit), Exceedance()
+        return any(test.add(gate.beyond(value)) * self.level >= 1.0 for value in self.values.values())
+
+    def _middle(self) -> tuple[float | None, float | None]:
+        """Return the 95 % interval of the median of the steps that raised the alarm, by their ranks."""
+        values = sorted(value for step, value in self.values.items() if self.since is not None and step >= self.since)
+        # The rank of the median is binomial; below six steps no rank leaves less than 2.5 % outside.
+        rank = int(binom.ppf(0.025, len(values), 0.5))
+        if rank < 1 or not all(map(math.isfinite, values)):
+            return None, None
+        return values[rank - 1], values[-rank]
 
     def _since(self) -> int:
         """Return the step from which on the surplus of steps beyond the gate is largest."""

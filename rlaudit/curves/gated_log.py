@@ -10,7 +10,7 @@ from pathlib import Path
 from rlaudit.curves.curve import Run, run_of, step_keys
 from rlaudit.curves.gate import Gate, HeldGate, Watched
 from rlaudit.curves.metric_names import keys_named, known_metric
-from rlaudit.curves.open_run import open_run
+from rlaudit.curves.open_run import is_in_a_store, open_run
 from rlaudit.errors import NotFinished
 
 
@@ -62,7 +62,7 @@ def hold(name: str, sink: str | None, step_key: str | None, gates: Sequence[Gate
 def _read(name: str, sink: str | None, step_key: str | None) -> tuple[str, Mapping[str, Mapping[int, float]]]:
     """Return how a log is read, and every metric's values by step. Raises NotFinished for a log without a metric."""
     path = Path(name.rpartition("#")[0] or name)
-    if not path.exists() and not Path(name).exists():
+    if not path.exists() and not Path(name).exists() and not is_in_a_store(name):
         raise NotFinished(f"there is no {path} yet")
     log = open_run(name, sink)
     run = run_of(log, step_keys([log], step_key)[0])

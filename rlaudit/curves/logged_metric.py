@@ -32,6 +32,14 @@ class Weights(StrEnum):
     NONE = ""
 
 
+class Worse(StrEnum):
+    """On which side of today's level a metric is worse."""
+
+    ABOVE = "above"
+    BELOW = "below"
+    EITHER = "either"
+
+
 @dataclass(frozen=True)
 class LoggedMetric:
     """A key of a log."""
@@ -45,6 +53,7 @@ class LoggedMetric:
     definition: str
     clip: Clip = Clip.NONE
     weights: Weights = Weights.NONE
+    worse: Worse = Worse.EITHER
 
     @property
     def meaning(self) -> tuple[str, str, Clip, Weights]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights
+from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights, Worse
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _QUANTITIES: Mapping[str, Any] = yaml.load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), _LOADER)
@@ -37,6 +37,7 @@ def _names() -> Iterator[LoggedMetric]:
                 entry["definition"],
                 Clip[entry.get("clip", "none").upper()],
                 Weights[entry.get("weights", "none").upper()],
+                Worse(entry.get("worse", "either")),
             )
 
 

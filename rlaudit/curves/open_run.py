@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.curves import readers
+from rlaudit.curves.readers.mlflow import SCHEME
 from rlaudit.curves.run_log import Problem, Problems, Row, RunLog, RunReader
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
@@ -47,6 +48,36 @@ def runs_in(text: str, sink: str | None) -> list[str]:
     return list(dict.fromkeys(row.run for row in _read(text, sink)[0] if row.run is not None))
 
 
+def runs_below(text: str, sink: str | None) -> list[str]:
+    """Return every run in what `text` names, as `open_run` takes them: a run, a file of several, or a folder of runs.
+
+    A folder whose files belong to one run is that run; in any other each log is one, and each folder is looked into.
+    """
+    path, chosen = _split(text)
+    if chosen is not None:
+        return [text]
+    if is_in_a_store(text):
+        return [text]
+    if not path.is_dir():
+        return [f"{text}#{run}" for run in runs_in(text, sink)] or [text]
+    logs = _logs(path, sink, "")
+    if logs is not None and (logs[0].whole_folder or len(logs[1]) == 1):
+        return [f"{text}#{run}" for run in runs_in(text, sink)] or [text]
+    if logs is not None and logs[0].joins:
+        named = [f"{text}#{run}" for run in runs_in(text, sink)]
+        if named or not _begin_alike(*logs):
+            return named or [text]
+    inside = sorted(path.iterdir()) if logs is None else logs[1]
+    return [run for child in inside if child.is_dir() or _is_log(child, sink) for run in runs_below(str(child), sink)]
+
+
+def _begin_alike(reader: RunReader, logs: Sequence[Path]) -> bool:
+    """Return whether all files begin with the same step of the same metrics: a run that goes on in a file does not."""
+    firsts = [next(iter(reader.read(log, Problems(log))), None) for log in logs]
+    begun = [(str(row.step), tuple(row.values)) for row in firsts if row is not None]
+    return len(begun) == len(logs) and len(set(begun)) == 1
+
+
 def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], RunFiles]:
     path = _split(text)[0]
     if sink is not None and sink not in known_readers():
@@ -64,8 +95,13 @@ def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], RunFil
     return rows, problems, source
 
 
+def is_in_a_store(text: str) -> bool:
+    """Return whether `text` names a run of a store that is no path: MLflow's `runs:/RUN_ID`."""
+    return text.startswith(SCHEME)
+
+
 def _split(text: str) -> tuple[Path, str | None]:
-    if Path(text).exists():
+    if Path(text).exists() or is_in_a_store(text):
         return Path(text), None
     name, mark, run = text.rpartition("#")
     if mark and Path(name).exists():
@@ -76,7 +112,7 @@ def _split(text: str) -> tuple[Path, str | None]:
 def _of_file(path: Path, sink: str | None) -> RunFiles:
     if sink is not None:
         return RunFiles(known_readers()[sink], (path,))
-    start = _first_bytes(path)
+    start = b"" if is_in_a_store(str(path)) else _first_bytes(path)
     for reader in known_readers().values():
         if reader.recognises(path, start):
             return RunFiles(reader, (path,))
@@ -89,20 +125,35 @@ def _of_file(path: Path, sink: str | None) -> RunFiles:
 
 def _in_folder(folder: Path, sink: str | None) -> RunFiles:
     """Return the files of the first reader that recognises some, in the folder or, if there are none, below it."""
-    candidates = [reader for reader in known_readers().values() if sink in (None, reader.name)]
     for below in ("", "**/"):
-        for reader in candidates:
-            for pattern in reader.files:
-                logs = [path for path in sorted(folder.glob(below + pattern)) if path.is_file()]
-                logs = [path for path in logs if reader.recognises(path, _first_bytes(path))]
-                if logs:
-                    return RunFiles(reader, _one_run(logs, reader, folder))
-    looked = sorted({pattern for reader in candidates for pattern in reader.files})
+        logs = _logs(folder, sink, below)
+        if logs is not None:
+            return RunFiles(logs[0], _one_run(logs[1], logs[0], folder))
+    looked = sorted({pattern for reader in _readers(sink) for pattern in reader.files})
     raise NotFinished(f"no log found in {folder}", f"looked for {', '.join(looked)}")
 
 
+def _is_log(path: Path, sink: str | None) -> bool:
+    return path.is_file() and any(reader.recognises(path, _first_bytes(path)) for reader in _readers(sink))
+
+
+def _readers(sink: str | None) -> list[RunReader]:
+    return [reader for reader in known_readers().values() if sink in (None, reader.name)]
+
+
+def _logs(folder: Path, sink: str | None, below: str) -> tuple[RunReader, list[Path]] | None:
+    """Return the logs of the first reader that recognises some; None if no reader does."""
+    for reader in _readers(sink):
+        for pattern in reader.files:
+            logs = [path for path in sorted(folder.glob(below + pattern)) if path.is_file()]
+            logs = [path for path in logs if reader.recognises(path, _first_bytes(path))]
+            if logs:
+                return reader, logs
+    return None
+
+
 def _one_run(logs: Sequence[Path], reader: RunReader, folder: Path) -> tuple[Path, ...]:
-    if reader.name == "trainer-state":
+    if reader.whole_folder:
         return (max(logs, key=lambda path: (len(path.parent.name), path.parent.name)),)
     folders = {path.parent for path in logs}
     if len(logs) == 1 or (reader.joins and len(folders) == 1):

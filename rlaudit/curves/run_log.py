@@ -68,6 +68,8 @@ class RunReader:
     files: tuple[str, ...] = ()
     # Whether all files of a pattern in a folder belong together.
     joins: bool = False
+    # Whether its files in a folder are states of one run, each with the whole history: the last one is read.
+    whole_folder: bool = False
     # Lower is tried first.
     rank: int = 50
 

@@ -8,7 +8,7 @@ A block with a parity arm comes with its settings, ready to paste: vLLM's own na
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from rlaudit.diagnosis.distance import (
@@ -31,6 +31,7 @@ from rlaudit.diagnosis.measured_move import FIGURES, measured_move
 from rlaudit.diagnosis.move import Move
 from rlaudit.diagnosis.objective import say_objective_of_arm
 from rlaudit.diagnosis.remedy import Written, remedy_of, written
+from rlaudit.diagnosis.repeats import bytes_of_repeats
 from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
 from rlaudit.diagnosis.semantic import say_meaning_of_arms
 from rlaudit.engines.hardware.accelerator import machine_of
@@ -39,7 +40,7 @@ from rlaudit.laboratory.studies.arms.rollout import flashinfer_not_seen
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict
 from rlaudit.meaning.words import unseen_by
-from rlaudit.statistics.measurement.measure import all_metrics, measure, tally
+from rlaudit.statistics.measurement.measure import Measurement, all_metrics, measure, tally
 from rlaudit.statistics.measurement.metric import ObjectiveSettings
 
 REFERENCE = "reference"
@@ -63,6 +64,8 @@ class BlockDiagnosis:
     replay: Replay | None = None
     # None without figures of the candidate.
     move: Move | None = None
+    # Share of tokens whose bytes differ between an arm and its repeat, by the repeat.
+    repeats: Mapping[str, Measurement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
         layers = (not_judged(replay, semantic), not_judged(replay, path), not_judged(replay, objective))
     reproduced = replay is None or replay.verdict is not Verdict.MISMATCH
     move = measured_move(block, measured, layers, floor, settings, recipe) if reproduced else None
-    return BlockDiagnosis(block, measured, floor, effects, layers, parity, distance, replay, move)
+    repeats = bytes_of_repeats(run, block)
+    return BlockDiagnosis(block, measured, floor, effects, layers, parity, distance, replay, move, repeats)
 
 
 def _cures(block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> list[Arm]:

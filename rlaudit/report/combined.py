@@ -57,7 +57,7 @@ def read_document(path: Path) -> FinishedDocument:
     document = read_report(file)
     if document["command"] not in COMMANDS:
         raise UsageError(f"{file} is of `rlaudit {document['command']}`", f"expected one of: {', '.join(COMMANDS)}")
-    if "gates" in document:
+    if "gates" in document or "learned_gates" in document:
         raise UsageError(f"{file} is of a log and its gates", "expected is a comparison: rlaudit curves REF CANDIDATE")
     return FinishedDocument(str(path), document)
 

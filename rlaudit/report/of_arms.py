@@ -76,6 +76,7 @@ def _block(block: BlockDiagnosis) -> Block:
         python=None if block.parity is None else block.parity.python,
         distance=None if block.distance is None else block.distance.reported,
         replay=block.replay,
+        repeats=block.repeats or None,
     )
 
 

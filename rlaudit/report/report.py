@@ -29,6 +29,7 @@ from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Source
 from rlaudit.report.parts.gates import HeldLog
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
+from rlaudit.report.parts.learned_gates import LearnedGates
 from rlaudit.report.parts.probe import Probe
 from rlaudit.report.parts.releases import Releases
 from rlaudit.report.parts.run import Run
@@ -39,7 +40,7 @@ Command = Literal["inspect", "ablate", "compare", "curves", "diagnose", "probe"]
 # A report of these commands has one of these parts. Reports of other commands need only the parts of every report.
 ABOUT: Mapping[Command, tuple[str, ...]] = {
     "compare": ("comparisons",),
-    "curves": ("curves", "gates"),
+    "curves": ("curves", "gates", "learned_gates"),
     "diagnose": ("sources",),
     "probe": ("probe",),
 }
@@ -80,4 +81,5 @@ class Report(TypedDict):
     canary: NotRequired[Canary]
     token_figures: NotRequired[Sequence[TokenFigures]]
     gates: NotRequired[HeldLog]
+    learned_gates: NotRequired[LearnedGates]
     probe: NotRequired[Probe]

@@ -48,6 +48,8 @@ class LogprobPairs:
     entropy_T: Floats | None = None
     # P, if prompts without a sequence must keep their number (chunks of one file, paired arms).
     prompts: int | None = None
+    # Whether some token is known to be sampled with other weights than the trainer's.
+    lagged: bool = False
 
     def __post_init__(self) -> None:
         for name in ("rollout_logprobs_T", "trainer_logprobs_T", "entropy_T"):
@@ -168,6 +170,7 @@ class LogprobPairs:
             prompt_S=self.prompt_S[kept_S],
             entropy_T=None if self.entropy_T is None else self.entropy_T[mask_T],
             prompts=self.prompts,
+            lagged=self.lagged,
         )
 
 

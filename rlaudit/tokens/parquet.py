@@ -49,6 +49,7 @@ MEASURED = (
     "trainer_entropy",
     "token_id",
     "rollout_version",
+    "trainer_version",
     "reward",
 )
 # A number, or a text that stands for one.

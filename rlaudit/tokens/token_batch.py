@@ -156,8 +156,19 @@ class TokenBatch:
             prompt_S=self.prompt_S,
             entropy_T=entropy_T,
             prompts=prompts,
+            lagged=self._is_lagged(),
         )
         return whole if self.comparable_T.all() else whole.keep(self.comparable_T)
+
+    def _is_lagged(self) -> bool:
+        """Return whether a comparable token was sampled with other weights than it was scored with, if that is logged.
+
+        A version that is not known is no lag.
+        """
+        sampled_T, scored_T = (self.column(name, self.comparable_T) for name in ("rollout_version", "trainer_version"))
+        if sampled_T is None or scored_T is None:
+            return False
+        return bool((np.isfinite(sampled_T) & np.isfinite(scored_T) & (sampled_T != scored_T)).any())
 
     def name_of(self, sequence: int) -> str:
         """Return a sequence's name in messages."""

@@ -98,6 +98,13 @@ def test_reference_and_parity_arm_agree_with_the_trainer_to_float32(migration: R
         assert migration.arm(name)["measurements"]["k3"]["value"] > 1e-2
 
 
+def test_repeats_are_compared_bit_by_bit(migration: Run) -> None:
+    (block,) = migration.report["blocks"]
+    for again in ("candidate again", "parity again"):
+        share = block["repeats"][again]
+        assert share["value"] == 0 and share["tokens"] > 0 and share["unit"] == "share of tokens"
+
+
 def test_what_the_engine_resolved_is_read_from_its_configuration(migration: Run) -> None:
     assert migration.arm("reference")["resolved"]["engine"] == "V0"
     candidate = migration.arm("candidate")

@@ -6,6 +6,7 @@ import random
 from functools import cache
 
 import jsonschema
+import numpy as np
 import pytest
 from laboratories import FAKES
 from token_tables import table
@@ -316,3 +317,22 @@ def test_a_diagnosis_of_a_comparison_says_what_an_intervention_would_add(tmp_pat
     jsonschema.validate(found, SCHEMA)
     assert found["layers"][0]["cause"] == report["layers"][0]["cause"]
     assert any("no ablation is among these reports" in line for line in found["not_seen"])
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_bytes_are_not_compared_under_lag(lag, tmp_path):
+    rng = np.random.default_rng(0)
+    rollout = -rng.exponential(1.0, (20, 40))
+    trainer = rollout - 1e-4 * (np.arange(40) % 5 == 0)
+    versions = {"rollout_version": [3] * 40, "trainer_version": [3 + lag] * 40}
+    rows = [
+        {"prompt_id": n, "sample_id": 0, "rollout_logprob": ours, "trainer_logprob": theirs, **versions}
+        for n, (ours, theirs) in enumerate(zip(rollout.tolist(), trainer.tolist(), strict=True))
+    ]
+    table, out = tmp_path / "t.jsonl", tmp_path / "report.json"
+    table.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    run(["compare", str(table), "--temperature", "1", "--output", f"json:{out}"])
+    (compared,) = json.loads(out.read_text())["comparisons"]
+    bitwise = compared["measurements"]["bitwise"]
+    assert bitwise["value"] == (None if lag else 0.2)
+    assert (bitwise["reason"] or "").startswith("not comparable") == bool(lag)

@@ -124,3 +124,26 @@ def test_a_folder_of_rollout_dumps_is_refused(tmp_path: Path, capsys) -> None:
     (tmp_path / "step_1.jsonl").write_text(json.dumps(line) + "\n")
     assert run(["curves", str(tmp_path), "--gate", "k3<0.015"]) == 2
     assert f"rlaudit compare {tmp_path}" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("below", [True, False])
+def test_beside_a_violated_gate_stands_the_narrowest_limit_that_would_have_passed(below: bool, tmp_path: Path) -> None:
+    log, sign = tmp_path / "log.jsonl", "<" if below else ">"
+    values = [0.001 * (1 + number % 3) for number in range(20)] + [0.02 + 0.0001 * (number % 7) for number in range(60)]
+    write(log, values if below else [-value for value in values])
+    code, document = report(log, "--gate", f"{KEY}{sign}{'' if below else '-'}0.01")
+    (held,) = document["gates"]["gates"]
+    limit = abs(held["would_pass"])
+    assert code == 1 and 0.02 <= limit <= 0.0206 and "would have passed" in held["because"]
+    ends = sorted((abs(held["would_pass_low"]), abs(held["would_pass_high"])))
+    assert 0.02 <= ends[0] <= ends[1] <= 0.0206
+    assert report(log, "--gate", f"{KEY}{sign}{held['would_pass']}")[0] == 0
+    narrower = held["would_pass"] - (1 if below else -1) * 0.0002
+    assert report(log, "--gate", f"{KEY}{sign}{narrower}")[0] == 1
+
+
+def test_no_limit_passes_a_log_without_numbers(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    write(log, ["NaN"] * 20)
+    (held,) = report(log, "--gate", "k3<0.015")[1]["gates"]["gates"]
+    assert held.get("would_pass") is None and "would have passed" not in held["because"]

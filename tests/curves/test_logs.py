@@ -50,4 +50,9 @@ def test_a_log_is_read_as_the_table_says(row: Row, tmp_path: Path) -> None:
 
 def test_every_reader_is_tried_here_or_in_the_readers_of_bytes() -> None:
     tried = {row.values[0].get("reader") for row in ROWS} - {None}
-    assert set(known_readers()) == {*tried, "parquet", "tensorboard", "wandb-offline"}
+    assert set(known_readers()) == {*tried, "mlflow", "parquet", "tensorboard", "trackio", "wandb-offline"}
+
+
+def test_the_topic_on_logs_has_an_example_of_every_reader() -> None:
+    topic = (Path(__file__).parents[2] / "rlaudit" / "topics" / "logs.md").read_text(encoding="utf-8")
+    assert [name for name in known_readers() if f"`{name}`" not in topic] == []

@@ -1,15 +1,20 @@
 """Sinks of bytes as their writers leave them, and of several logs; those of text stand in logs.yaml."""
 
 import json
+import os
+import sqlite3
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from written_by_others import TENSORBOARD, WANDB
 
 from rlaudit.curves.curve import Run, run_of, step_keys
-from rlaudit.curves.open_run import open_run
+from rlaudit.curves.open_run import open_run, runs_below
 from rlaudit.curves.readers.tensorboard import masked_crc32c
 from rlaudit.errors import NotFinished, UsageError
 
@@ -150,3 +155,70 @@ def test_a_dict_of_pipelinerl_is_never_evaluated(tmp_path: Path) -> None:
     path.write_text(f"Completed steps 1: {{'m': open({str(trap)!r}, 'w')}}\nCompleted steps 2: {{'m': '1.0'}}\n")
     assert run_at(path).curves["m"].steps.tolist() == [2]
     assert not trap.exists()
+
+
+def test_mlflow_reads_its_own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written by the real library: a run's folder, the same run of the store, and a folder of runs."""
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    store = (tmp_path / "mlruns").as_uri()
+    client = mlflow.MlflowClient(tracking_uri=store)
+    runs = []
+    for _ in range(2):
+        runs.append(client.create_run(client.create_experiment(f"e{len(runs)}")).info)
+        for step, value in zip(STEPS, VALUES, strict=True):
+            client.log_metric(runs[-1].run_id, "sampling/reward", value, step=step)
+    folder = tmp_path / "mlruns" / runs[0].experiment_id / runs[0].run_id
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
+    for name in (str(folder), f"runs:/{runs[0].run_id}"):
+        curve = run_at(name).curves["sampling/reward"]
+        assert (curve.steps.tolist(), curve.values.tolist()) == (STEPS, VALUES)
+    assert sorted(runs_below(str(tmp_path / "mlruns"), None)) == sorted(
+        str(tmp_path / "mlruns" / run.experiment_id / run.run_id) for run in runs
+    )
+    with pytest.raises(NotFinished, match="cannot read the run"):
+        run_at(f"runs:/{'0' * 32}")
+
+
+def test_without_mlflow_the_command_that_installs_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(NotFinished, match="needs the package mlflow") as raised:
+        run_at("runs:/abc")
+    assert "mlflow-skinny" in str(raised.value)
+
+
+def test_trackio_reads_what_trackio_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("trackio")
+    program = (
+        "import trackio\n"
+        "for run in ('a', 'b'):\n"
+        "    trackio.init(project='p', name=run, embed=False)\n"
+        f"    for step, value in zip({STEPS}, {VALUES}):\n"
+        "        trackio.log({'m': value, 'broken': float('nan')}, step=step)\n"
+        "    trackio.finish()\n"
+    )
+    environment = {**os.environ, "TRACKIO_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, timeout=120)
+    for name in (f"{tmp_path}/p.db#b", f"{tmp_path}#b"):
+        run = run_at(name)
+        assert run.curves["m"].values.tolist() == VALUES and run.sink == "Trackio database"
+        assert run.curves["broken"].not_finite_steps == tuple(STEPS)
+    assert runs_below(f"{tmp_path}/p.db", None) == [f"{tmp_path}/p.db#a", f"{tmp_path}/p.db#b"]
+
+
+def test_a_trackio_database_is_known_by_its_table(tmp_path: Path) -> None:
+    """As trackio 0.43 makes it; another database is no log, and a broken row is said."""
+    for name, columns in (("p", "id INTEGER, run_name TEXT, step INTEGER, metrics TEXT"), ("other", "key TEXT")):
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as database:
+            database.execute(f"CREATE TABLE metrics ({columns})")
+            if name == "p":
+                rows = [
+                    (n, "a", step, json.dumps({"m": value}))
+                    for n, (step, value) in enumerate(zip(STEPS, VALUES, strict=True))
+                ]
+                database.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?)", [*rows, (9, "a", 9, "{")])
+            database.commit()
+    run = run_at(tmp_path / "p.db")
+    assert run.curves["m"].values.tolist() == VALUES and "not JSON" in str(run.problems[0])
+    with pytest.raises(NotFinished, match="no log that is known"):
+        run_at(tmp_path / "other.db")

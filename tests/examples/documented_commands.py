@@ -96,7 +96,8 @@ def lay_out(folder):
             said = ", ".join(f'"{name}": {values.tolist()}' for name, values in columns.items())
             file.write(f'{{"prompt_id": {prompt}, "sample_id": 0, {said}}}\n')
     shutil.copy(folder / "rollouts.jsonl", folder / "new.jsonl")
-    for name in ("before", "after"):
+    (folder / "history").mkdir()
+    for name in ("before", "after", *(f"history/{number}" for number in range(10))):
         steps = np.arange(200)
         values = 0.5 + 0.02 * rng.standard_normal(200)
         k3 = 0.004 * rng.lognormal(0.0, 0.2, 200)

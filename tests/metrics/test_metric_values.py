@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from simulated_pairs import five_tokens
 
-from rlaudit.statistics.measurement.measure import all_metrics
+from rlaudit.statistics.measurement.measure import all_metrics, measure
 from rlaudit.statistics.measurement.metric import ObjectiveSettings
 from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
 
 SETTINGS = ObjectiveSettings(gspo_epsilon_low=0.04, gspo_epsilon_high=0.04)
 BY_HAND = {
+    "bitwise": 4 / 5,  # one log ratio is 0
     "entropy": 6.6 / 5,
     "ess_sequence": 0.8861948369286322,  # weights e^-0.1 and e^0.65
     "ess_token": 0.8833421197695782,
@@ -78,3 +79,14 @@ def test_a_ratio_on_the_clip_bound_is_not_clipped() -> None:
 def test_epsilons_that_clip_everything_or_nothing_are_refused(epsilons: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(epsilons))):
         ObjectiveSettings(**epsilons)
+
+
+def test_bytes_are_those_of_a_float32_and_are_not_compared_under_lag() -> None:
+    """float32 holds seven digits: what engines log as float64 after a float32 computation is the same."""
+    pairs = LogprobPairs(np.array([-0.1, -0.2]), np.array([-0.1 - 1e-10, -0.2 - 1e-7]), np.array([0, 0]), np.array([0]))
+    bitwise = all_metrics()["bitwise"]
+    assert bitwise.value(pairs, SETTINGS) == 0.5 and bitwise.unavailable(pairs) is None
+    lagged = dataclasses.replace(pairs, lagged=True)
+    measured = measure(lagged, SETTINGS)["bitwise"]
+    assert measured.value is None and (measured.reason or "").startswith("not comparable")
+    assert lagged.keep(np.array([True, False])).lagged

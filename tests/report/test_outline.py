@@ -53,6 +53,7 @@ def test_a_file_is_named_after_each_kind_of_report() -> None:
         "diagnose",
         "gates",
         "inspect",
+        "learned_gates",
         "probe",
         "releases",
         "weight_updates",

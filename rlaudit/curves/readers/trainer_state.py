@@ -47,5 +47,6 @@ READER = RunReader(
     read=read,
     own_step="step",
     files=("trainer_state.json", "checkpoint-*/trainer_state.json"),
+    whole_folder=True,
     rank=10,
 )

@@ -149,3 +149,5 @@ class Block:
     python: str | None = None
     distance: ReportedDistance | None = None
     replay: Replay | None = None
+    # Share of tokens whose bytes differ between an arm and its repeat, by the repeat's name.
+    repeats: Mapping[str, Measurement] | None = None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 # A report with one of these parts is about that part, whichever command made it.
-PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "releases", "gates")
+PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "releases", "gates", "learned_gates")
 NOT_SEEN, COST = "Not seen", "Cost"
 
 
@@ -176,9 +176,14 @@ class Outline:
         ]
 
 
+def kind_of(report: "Report") -> str:
+    """Return what a report is about: a part of it, else its command."""
+    return next((part for part in PARTS_WITH_OUTLINES if part in report), report.get("command", ""))
+
+
 def outline_of(report: "Report") -> Outline:
     """Return the outline of a report, with nothing in it that a terminal would obey."""
-    name = next((part for part in PARTS_WITH_OUTLINES if part in report), report["command"])
+    name = kind_of(report)
     # Import no other outline: an inspection takes less time than importing all of them.
     outline: Outline = importlib.import_module(f"rlaudit.report.rendering.outlines.{name}").outline(
         printable(dict(report))

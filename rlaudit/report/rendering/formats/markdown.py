@@ -21,6 +21,7 @@ from rlaudit.report.rendering.outline import (
 )
 from rlaudit.report.rendering.report_format import ReportFormat
 from rlaudit.report.rendering.statements import fix_line, location
+from rlaudit.report.rendering.verdict_block import in_markdown, verdict_block
 from rlaudit.text.printable import printable
 
 if TYPE_CHECKING:
@@ -30,15 +31,19 @@ if TYPE_CHECKING:
 
 # Longer tables are thinned, since a pull request cuts comments at 65 536 characters. The JSON report has all rows.
 LONGEST = 60
+FOLDED = "<details><summary>All that was found, and what it rests on</summary>"
 
 
 def render(report: "Report", width: int | None, unfolded: bool = False) -> str:
-    """Return the sections of the text report, then the pictures as tables.
+    """Return the sections of the text report, then the pictures as tables; behind a verdict they are folded.
 
     unfolded: whether it has what a page folds.
     """
     outline = outline_of(report)
-    parts = [f"# {_title(outline.title)}" if outline.headed else f"# rlaudit {report['command']}"]
+    block = verdict_block(report)
+    title = f"# {_title(outline.title)}" if outline.headed else f"# rlaudit {report['command']}"
+    # GitHub reads what is folded as Markdown only behind an empty line.
+    parts = [title] if block is None else [in_markdown(block), FOLDED]
     parts += [escaped(outline.lead)] if outline.lead else []
     parts += [_list(outline.about)] if outline.about else []
     # Markdown begins with what a terminal ends with: both are seen first.
@@ -47,6 +52,7 @@ def render(report: "Report", width: int | None, unfolded: bool = False) -> str:
     parts += [escaped(outline.left_out)] if outline.left_out and not unfolded else []
     if "markdown" in outline.pictured:
         parts += _pictures(report)
+    parts += [] if block is None else ["</details>"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

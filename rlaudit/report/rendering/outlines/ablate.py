@@ -187,6 +187,12 @@ def _arms(report: "Report", block: str) -> list[Block]:
         else:
             alike.setdefault(short_name(first.name), []).append(short_name(arm.name))
     lines = [f"the same figures as {name}: {', '.join(names)}" for name, names in alike.items()]
+    repeats = next((part.repeats for part in report.get("blocks", ()) if part.name == block), None) or {}
+    lines += [
+        f"{short_name(name)}: bytes differ from its first run in {interval(share)} of {counted(share.tokens, 'token')} "
+        "that both sampled"
+        for name, share in repeats.items()
+    ]
     title = f"Arms of {block}, rollout against trainer (95 % intervals over prompts)"
     return [Table(ARMS, rows, title, on_terminal=1 + len(TELLING)), *([Lines(lines)] if lines else [])]
 

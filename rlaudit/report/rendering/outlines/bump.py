@@ -35,9 +35,9 @@ def outline(report: "Report") -> Outline:
     """Return the outline, in reading order; what many files share stands once."""
     bump = report["bump"]
     return Outline(
-        _title(report),
+        title(report),
         [
-            listed("actions", ACTIONS, action_lines(_brought(report)), indent=1),
+            listed("actions", ACTIONS, action_lines(brought(report)), indent=1),
             Section("pins", "Pins", _pins(bump)),
             Section("findings", "What it brings to the configs", _findings(report)),
             Section("advisories", "Known defects of the two releases", _advisories(report)),
@@ -48,20 +48,21 @@ def outline(report: "Report") -> Outline:
         facts=[counted(number, severity) for severity, number in report["inspection"].counted.items()]
         if "inspection" in report
         else (),
-        about=[about_the_move(_brought(report), report["inspection"].gone or ())] if "inspection" in report else (),
+        about=[about_the_move(brought(report), report["inspection"].gone or ())] if "inspection" in report else (),
         indents=Indents(title=1, line=2),
         pictured=frozenset(),
         unfolded_by="-v",
     )
 
 
-def _brought(report: "Report") -> "list[Finding]":
+def brought(report: "Report") -> "list[Finding]":
     """Return what the move brings, the gravest first."""
     brought = [finding for finding in report["findings"] if finding.suppressed is None]
     return sorted(brought, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _title(report: "Report") -> str:
+def title(report: "Report") -> str:
+    """Return the move of vLLM, and the two trees."""
     bump, versions = report["bump"], report["versions"]
     sides = f"{bump.base} to {bump.head}"
     if versions["from"] is None:

@@ -19,7 +19,7 @@ def outline(report: "Report") -> Outline:
     compared = _compared(curves)
     table = metrics_table(curves)
     return Outline(
-        _title(curves, len(compared), len(table.marked)),
+        title(curves),
         [
             Section("order", f"Order: {curves.order.precedence}", [Lines(_order(curves), mark="")], leads=True),
             Section("metrics", "Metrics", [table] if table.rows else []),
@@ -46,9 +46,11 @@ def metrics_table(curves: Curves) -> Table:
     return Table(HEADER, [_row(metric) for metric in compared], marked=separated)
 
 
-def _title(curves: Curves, compared: int, separated: int) -> str:
+def title(curves: Curves) -> str:
     """Return how many metrics separated, of how many, and which runs were compared."""
-    outcome = f"{separated} of {compared} metrics separated" if compared else "nothing could be compared"
+    compared = _compared(curves)
+    separated = sum(metric.outcome == "separated" for metric in compared)
+    outcome = f"{separated} of {len(compared)} metrics separated" if compared else "nothing could be compared"
     candidates, references = (", ".join(run.name for run in side) for side in (curves.candidates, curves.reference))
     return f"{outcome}: {candidates} against {references}"
 

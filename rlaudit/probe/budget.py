@@ -1,5 +1,6 @@
 """How much a probe may ask of a server, and what it has asked."""
 
+import time
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -16,7 +17,13 @@ class Budget:
     tokens: int
     asked: int = 0
     generated: int = 0
+    started: float = field(default_factory=time.monotonic)
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """Since the first question."""
+        return time.monotonic() - self.started
 
     def take(self, tokens: int) -> None:
         """Count one request for so many tokens. Raises Spent if it goes beyond the budget."""

@@ -88,9 +88,9 @@ def context_of(
 ) -> Context:
     """Return the context of a position that was requested with every parameter neutral.
 
-    listed: how many alternatives were requested. vLLM lists the token that was drawn as well, which may rank far below.
+    listed: how many alternatives were requested.
     """
-    ranked = sorted(position.top.items(), key=lambda pair: -pair[1])[:listed]
+    ranked = position.ranked(listed)
     tokens = tuple(token for token, _ in ranked)
 
     def among(names: Iterable[str]) -> NDArray[np.bool_]:

@@ -54,7 +54,6 @@ def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> 
 
     Raises NotFinished if the server cannot be asked at all.
     """
-    start = time.monotonic()
     parameters: list[Told] = []
     answered: list[Answered] = []
     noise, stopped = 0.0, None
@@ -92,7 +91,7 @@ def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> 
         noise=noise,
         requests=server.budget.asked,
         tokens=server.budget.generated,
-        seconds=time.monotonic() - start,
+        seconds=server.budget.seconds,
         stopped=stopped,
     )
 

@@ -8,13 +8,12 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.errors import NotFinished
 from rlaudit.probe.answer import Answer, NotAnAnswer
-from rlaudit.probe.server import Refused, Server
+from rlaudit.probe.server import AS_IDS, Refused, Server
 from rlaudit.text.printable import one_line, printable
 
 TRIED = "The name of the dog was"
 # What a server of another kind than vLLM may refuse.
 OPTIONAL = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
-AS_IDS = "return_tokens_as_token_ids"
 LOGPROBS = (20, 5, 2, 1)
 MOST_OF_A_NAME = 200
 CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{([^}\n]{0,4000})\}", re.MULTILINE)

@@ -23,8 +23,11 @@ from rlaudit.text.printable import one_line, printable
 
 MOST_BYTES = 16 * 2**20
 MOST_REDIRECTS = 3
+MOST_IDS = 2**30
 TRIES = 3
 COMPLETIONS, CHAT = "v1/completions", "v1/chat/completions"
+# Tokens that share a text have names of their own then.
+AS_IDS = "return_tokens_as_token_ids"
 # vLLM's parameters that say nothing if they are written out so. -1, since releases before 0.9 refuse a top_k of 0.
 NEUTRAL: Mapping[str, Any] = {
     "temperature": 1.0,
@@ -96,6 +99,7 @@ class Server:
             "n": choices,
             **{name: value for name, value in written.items() if value is not None and name not in self.refuses},
             **self._logprobs(asked.get("logprobs")),
+            **({} if AS_IDS in self.refuses else {AS_IDS: True}),
         }
         return self._chat_answer(prompt, body) if self.chat else self._completion(prompt, body)
 
@@ -111,7 +115,8 @@ class Server:
         except (Refused, ValueError):
             return None
         ids = document.get("tokens") if isinstance(document, Mapping) else None
-        whole = isinstance(ids, list) and all(isinstance(token, int) and not isinstance(token, bool) for token in ids)
+        # JSON has `true`, and whole numbers of any size.
+        whole = isinstance(ids, list) and all(type(token) is int and 0 <= token < MOST_IDS for token in ids)
         return ids if whole and ids else None
 
     def _logprobs(self, asked: int | None) -> dict[str, Any]:
@@ -121,9 +126,8 @@ class Server:
         return {"logprobs": number}
 
     def _completion(self, prompt: str | Sequence[int], body: dict[str, Any]) -> Answer:
-        ids = {} if "return_tokens_as_token_ids" in self.refuses else {"return_tokens_as_token_ids": True}
         words = prompt if isinstance(prompt, str) else list(prompt)
-        return of_completion(self._document(COMPLETIONS, {**body, **ids, "prompt": words}))
+        return of_completion(self._document(COMPLETIONS, {**body, "prompt": words}))
 
     def _chat_answer(self, prompt: str | Sequence[int], body: dict[str, Any]) -> Answer:
         if not isinstance(prompt, str):

@@ -4,7 +4,7 @@ latter depend on it.
 
 import math
 
-from rlaudit.probe.answer import ID_PREFIX, NotAnAnswer
+from rlaudit.probe.answer import NotAnAnswer, id_of
 from rlaudit.probe.checked import Check, Checked, untold
 from rlaudit.probe.observed import Observations
 from rlaudit.probe.server import Refused, Server
@@ -22,10 +22,12 @@ def ask(server: Server, seen: Observations) -> Checked:
             return untold("the server does not say which token ids a prompt has")
         try:
             choice = server.ask(ids, tokens=TOKENS).choices[0]
-            drawn = [_id(position.token) for position in choice]
+            drawn = [token for position in choice if (token := id_of(position.token)) is not None]
             read = server.ask([*ids, *drawn], prompt_logprobs=0).prompt
-        except (Refused, NotAnAnswer, ValueError) as error:
+        except (Refused, NotAnAnswer) as error:
             return untold(f"the server returns no logprobs of a prompt: {error}")
+        if len(drawn) != len(choice):
+            return untold("the server names no token ids")
         if len(read) != len(ids) + len(drawn):
             continue
         pairs = zip(read[len(ids) :], choice, strict=True)
@@ -43,12 +45,6 @@ def ask(server: Server, seen: Observations) -> Checked:
         answer=f"prompt logprobs are those of generation to {largest:.1g} nats ({len(differences)} tokens)",
         figures=figures,
     )
-
-
-def _id(token: str) -> int:
-    if not token.startswith(ID_PREFIX):
-        raise NotAnAnswer("it has no token ids")
-    return int(token.removeprefix(ID_PREFIX))
 
 
 CHECK = Check("prompt-logprobs", "Are the logprobs of a prompt those of generation?", ask)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rlaudit.probe.course import Answered, Probed
 from rlaudit.report.rendering.moved import TITLE, moved
 from rlaudit.report.rendering.outline import COST, Entries, Outline, Prose, Section, Table, listed, not_seen, verdicts
+from rlaudit.report.rendering.outlines.compare import tables
 from rlaudit.text.counted import counted
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def outline(report: "Report") -> Outline:
             *([] if report["probe"].trainer is None else [verdicts(report)]),
             Section("parameters", "Sampling parameters", [_table(before[0] if before else None, last)]),
             Section("questions", "Other questions", [Entries(_questions(before[0] if before else None, last))]),
+            *(tables(report) if "comparisons" in report else []),
             not_seen(report),
             listed("cost", COST, [_cost(probed) for probed in servers], mark=""),
         ],

@@ -48,6 +48,13 @@ class Answer:
     # Logprob of each token of the prompt, None for the first; empty if none was requested.
     prompt: tuple[float | None, ...] = ()
 
+    @property
+    def next(self) -> Position:
+        """The first token of the first choice. Raises NotAnAnswer if there is none."""
+        for position in self.drawn():
+            return position
+        raise NotAnAnswer("it has no token")
+
     def drawn(self, place: int = 0) -> Iterator[Position]:
         """Yield the position of each choice that is long enough."""
         return (positions[place] for positions in self.choices if len(positions) > place)

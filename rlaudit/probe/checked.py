@@ -1,5 +1,6 @@
 """A question to a server that is not about one sampling parameter, and what came of it. One a file in `checks/`."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,7 +26,7 @@ class Check:
 
     name: str
     question: str
-    # Raises Stopped and Spent.
+    # Raises Stopped and Spent, and Refused or NotAnAnswer if the server does not answer this.
     ask: Callable[[Server, Observations], Checked]
 
 
@@ -41,3 +42,14 @@ def checks() -> tuple[Check, ...]:
 def untold(because: str) -> Checked:
     """Return what came of a question that has no answer."""
     return Checked(found=None, answer=because)
+
+
+def differing(what: str, nats: float, noise: float, note: str = "") -> Checked:
+    """Return whether logprobs that should be the same differ by more than noise, nats."""
+    found = nats > noise
+    by = "by a cut token" if nats == math.inf else f"by at most {nats:.2g} nats"
+    return Checked(
+        found=found,
+        answer=f"{what} differ {by}{', more than noise' if found else ''}{note}",
+        figures={"largest difference, nats": nats},
+    )

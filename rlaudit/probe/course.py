@@ -16,6 +16,7 @@ from rlaudit.probe.meet import Who, meet
 from rlaudit.probe.observed import Observations, observe
 from rlaudit.probe.server import Refused, Server, Stopped
 from rlaudit.probe.told import Told, tell
+from rlaudit.probe.told import untold as not_told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +45,10 @@ class Probed:
     # Why the course ended early.
     stopped: str | None = None
 
-    def parameter(self, name: str) -> Told | None:
-        """Return what is told of a parameter, None if the course ended before it."""
-        return next((parameter for parameter in self.parameters if parameter.name == name), None)
+    def parameter(self, name: str) -> Told:
+        """Return what is told of a parameter; nothing if the course ended before it."""
+        told = (parameter for parameter in self.parameters if parameter.name == name)
+        return next(told, not_told(name, "the probe ended before it"))
 
 
 def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> Probed:

@@ -34,17 +34,10 @@ def layers_of(probed: Probed, meanings: "Meanings | None") -> list[Judgement]:
     return [semantic, *(untested(layer, NOT_MEASURED, COMPARE) for layer in (Layer.INFERENCE_PATH, Layer.OBJECTIVE))]
 
 
-def reported_of(probed: Probed, sampling: Semantics) -> tuple[Semantics, tuple[str, ...]]:
-    """Return what a report of such a request means, and the parameters of the request of which that is not told."""
-    on = asked_of(sampling)
-    parameters = {name: probed.parameter(name) for name in on}
-    open_names = tuple(
-        name for name, parameter in parameters.items() if parameter is None or parameter.in_report is None
-    )
-    without = {
-        name: getattr(RAW, name) for name, parameter in parameters.items() if parameter and not parameter.in_report
-    }
-    return replace(sampling, **without), open_names
+def reported_of(probed: Probed, sampling: Semantics) -> Semantics:
+    """Return what a report of such a request means: what the server is known to leave out of it is neutral."""
+    left_out = [name for name in asked_of(sampling) if probed.parameter(name).in_report is False]
+    return replace(sampling, **{name: getattr(RAW, name) for name in left_out})
 
 
 def asked_of(sampling: Semantics) -> tuple[str, ...]:
@@ -54,68 +47,64 @@ def asked_of(sampling: Semantics) -> tuple[str, ...]:
 
 def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
     sampling, trainer = meanings.sampling, meanings.trainer
-    reported, untold = reported_of(probed, sampling)
+    asked = [probed.parameter(name) for name in asked_of(sampling)]
+    evidence = tuple(f"{parameter.name}: {parameter.because}" for parameter in asked)
+    reported = reported_of(probed, sampling)
+    untold = [parameter.name for parameter in asked if parameter.in_report is None]
+    mixed = [parameter.name for parameter in asked if parameter.mixed]
+    dropped = [parameter.name for parameter in asked if parameter.in_draws is False]
+    unsure = [parameter.name for parameter in asked if parameter.in_draws is None]
     apart = [name for name in reported.differences(trainer) if name not in untold]
-    dropped = [name for name in asked_of(sampling) if _drawn(probed, name) is False]
-    hidden = [answer for answer in probed.checks if answer.name == "draws" and answer.checked.found]
-    evidence = tuple(
-        f"{name}: {parameter.because}"
-        for name in asked_of(sampling)
-        if (parameter := probed.parameter(name)) is not None
-    )
+    hidden = [answer.checked.answer for answer in probed.checks if answer.name == "draws" and answer.checked.found]
+
+    def judged(verdict: Verdict, because: str, **words: Any) -> Judgement:
+        return judged_as(Layer.SEMANTIC, verdict, because, evidence=evidence, **words)
+
+    if mixed:
+        return judged(
+            Verdict.MISMATCH,
+            f"some answers have {enumerated(mixed)} in the report and others not: several servers share this address",
+            words="replicas that differ",
+            falsifier="one server behind the address",
+            following="probe each replica at its own address, and start them all alike",
+        )
     if dropped:
-        return judged_as(
-            Layer.SEMANTIC,
+        return judged(
             Verdict.MISMATCH,
             f"the server does not apply {enumerated(dropped)}: its draws do not follow",
             words=f"{enumerated(dropped)} not applied",
-            evidence=evidence,
             falsifier="draws that follow it",
             following="look at what stands between the client and vLLM: a router, a gateway, a plug-in",
         )
     if apart:
         cause = _cause(apart, reported, sampling)
-        return judged_as(
-            Layer.SEMANTIC,
+        return judged(
             Verdict.MISMATCH,
             f"the report is {reported.describe()}, the trainer computes {trainer.describe()}",
             causes=(cause,),
-            evidence=evidence,
             falsifier="a report that changes with the parameter as the trainer's logprobs do",
             following=raw_step(probed.who.release) if cause == RAW_LOGPROBS else step_of(cause, sampling),
         )
     if hidden:
-        return judged_as(
-            Layer.SEMANTIC,
+        return judged(
             Verdict.MISMATCH,
-            hidden[0].checked.answer,
+            f"with every parameter neutral, {hidden[0]}",
             words="hidden sampling",
-            evidence=evidence,
             falsifier="draws that follow the reported distribution",
-            following="write every parameter out, and look for a plug-in or logits processor",
+            following="look for a plug-in or a logits processor of the server",
         )
     if untold:
-        return judged_as(
-            Layer.SEMANTIC,
+        return judged(
             Verdict.INCONCLUSIVE,
             f"whether the report has {enumerated(untold)} is not told",
-            evidence=evidence,
             following=f"sample without {enumerated(untold)}, or {COMPARE}",
         )
-    unsure = [name for name in asked_of(sampling) if _drawn(probed, name) is None]
-    return judged_as(
-        Layer.SEMANTIC,
+    return judged(
         Verdict.NOTHING_FOUND if unsure else Verdict.MATCH,
         f"the report is what the trainer computes: {reported.describe()}"
         + (f"; whether draws follow {enumerated(unsure)} is not told" if unsure else ""),
-        evidence=evidence,
         falsifier="a report that leaves out a parameter of the request",
     )
-
-
-def _drawn(probed: Probed, name: str) -> bool | None:
-    parameter = probed.parameter(name)
-    return None if parameter is None else parameter.in_draws
 
 
 def _cause(apart: Sequence[str], reported: Semantics, sampling: Semantics) -> str:
@@ -142,7 +131,9 @@ def answer_of(probed: Probed) -> list[str]:
     reports: dict[Any, list[str]] = {True: [], False: [], None: []}
     for parameter in probed.parameters:
         reports[parameter.in_report].append(parameter.name)
-    has, lacks, untold = reports[True], reports[False], reports[None]
+    has, lacks = reports[True], reports[False]
+    mixed = [parameter.name for parameter in probed.parameters if parameter.mixed]
+    untold = [name for name in reports[None] if name not in mixed]
     lines = []
     if lacks and not has:
         lines.append(f"The logprobs are raw: they leave out {_which(lacks, probed)}.")
@@ -154,6 +145,8 @@ def answer_of(probed: Probed) -> list[str]:
     dropped = [parameter.name for parameter in probed.parameters if parameter.in_draws is False]
     if dropped:
         lines.append(f"The server does not apply {enumerated(dropped)}: something before the sampler drops it.")
+    if mixed:
+        lines.append(f"Some answers have {enumerated(mixed)} and others not: several servers share this address.")
     lines += [
         f"{_sentence(answer.checked.answer)}."
         for answer in probed.checks

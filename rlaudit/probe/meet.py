@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.errors import NotFinished
-from rlaudit.probe.answer import Answer, NotAnAnswer
+from rlaudit.probe.answer import NotAnAnswer
 from rlaudit.probe.server import AS_IDS, Refused, Server
 from rlaudit.text.printable import one_line, printable
 
@@ -112,15 +112,18 @@ def _without_extras(server: Server, refusals: list[str]) -> bool:
 
 
 def _tried(server: Server, refusals: list[str]) -> bool:
+    """Return whether alternatives are listed; from then on as many are requested as are."""
     try:
-        return _has_alternatives(server.ask(TRIED, choices=server.most_choices))
+        drawn = list(server.ask(TRIED, choices=server.most_choices).drawn())
     except (Refused, NotAnAnswer) as error:
         refusals.append(str(error))
         return False
-
-
-def _has_alternatives(answer: Answer) -> bool:
-    return any(len(position.top) > 1 for position in answer.drawn())
+    # vLLM lists a drawn token of a lower rank as well.
+    listed = min((len(position.top) for position in drawn), default=0)
+    if listed < 2:
+        return False
+    server.most_logprobs = min(server.most_logprobs, listed)
+    return True
 
 
 def _cache(metrics: object) -> dict[str, str]:

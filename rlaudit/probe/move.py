@@ -31,10 +31,9 @@ def move_between(
 def differences(today: Probed, after: Probed) -> tuple[list[str], list[str]]:
     """Return the parameters of which the two servers surely differ, and those that one of them does not tell of."""
     pairs = [(parameter, after.parameter(parameter.name)) for parameter in today.parameters]
-    changed = [mine.name for mine, its in pairs if its is not None and _differ(mine, its)]
+    changed = [mine.name for mine, its in pairs if _differ(mine, its)]
     untold = [
-        mine.name for mine, its in pairs
-        if its is None or (mine.name not in changed and None in (mine.in_report, its.in_report))
+        mine.name for mine, its in pairs if mine.name not in changed and None in (mine.in_report, its.in_report)
     ]  # fmt: skip
     return changed, untold
 
@@ -48,7 +47,7 @@ def _of_reports(today: Probed, after: Probed) -> LayerChange:
     """Return what the move does to the meaning of logprobs, no matter what a trainer assumes."""
     changed, untold = differences(today, after)
     if changed:
-        new = [name for name in changed if (parameter := after.parameter(name)) and parameter.in_report]
+        new = [name for name in changed if after.parameter(name).in_report]
         left = [name for name in changed if name not in new]
         clauses = [f"{enumerated(left)} no longer in the report"] if left else []
         clauses += [f"{enumerated(new)} now in the report"] if new else []
@@ -73,7 +72,7 @@ def _side(probed: Probed, layers: Sequence[Judgement]) -> Side:
 def _step(today: Probed, after: Probed) -> str:
     """Return what brings back the parameters that are no longer in the report; "" if there are none."""
     changed, _ = differences(today, after)
-    left = [name for name in changed if (parameter := after.parameter(name)) and parameter.in_report is False]
+    left = [name for name in changed if after.parameter(name).in_report is False]
     return raw_step(after.who.release) if left else ""
 
 

@@ -20,27 +20,34 @@ class Told:
     """One parameter. None: not told, and `because` says why."""
 
     name: str
-    # Values that were requested.
-    asked: Sequence[float]
+    because: str
     in_report: bool | None
     in_draws: bool | None
+    # Values that were requested.
+    asked: Sequence[float] = ()
     # Prompts and draws that this rests on.
-    prompts: int
-    draws: int
-    because: str
+    prompts: int = 0
+    draws: int = 0
+    # Whether some answers have it and others not, as of several servers behind one address.
+    mixed: bool = False
+
+
+def untold(name: str, because: str) -> Told:
+    """Return a parameter of which nothing is told."""
+    return Told(name=name, because=because, in_report=None, in_draws=None)
 
 
 def tell(server: Server, change: Change, seen: Observations) -> Told:
     """Ask for a parameter in several prompts, and return what the answers tell. Raises Stopped and Spent."""
     if change.name in server.refuses:
-        return _untold(change, f"the server refuses it: {server.refuses[change.name]}".rstrip(": "))
+        return untold(change.name, f"the server refuses it: {server.refuses[change.name]}".rstrip(": "))
     fits: list[Fit] = []
     values: set[float] = set()
     ratio, draws, refusal = 0.0, 0, ""
     for observed, value, weights_K in _usable(change, seen.of(change)):
         asked = _as_asked(server, change, value, observed)
         if asked is None:
-            return _untold(change, "the server shows no token ids, which a bias is given by")
+            return untold(change.name, "the server shows no token ids, which a bias is given by")
         try:
             answer = server.ask(**observed.request(server.most_choices, **{change.name: asked}))
         except (Refused, NotAnAnswer) as error:
@@ -54,12 +61,12 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
             drawn = [position.token for position in positions]
             ratio += draws_ratio(observed.context, drawn, weights_K, change.cuts)
     if not fits:
-        return _untold(change, refusal or "in no prompt does it change what this model would say next")
+        return untold(change.name, refusal or "in no prompt does it change what this model would say next")
     by_prompt = [fit.told(seen.tolerance) for fit in fits]
     in_draws = True if ratio > DECIDES else False if ratio < -DECIDES else None
     if change.by_id and in_draws is not True and not _shows_ids(seen.of(change)):
         # A text may be another token by itself than where it was listed.
-        return _untold(change, "the server shows no token ids, and the id that it has for a text had no effect")
+        return untold(change.name, "the server shows no token ids, and the id that it has for a text had no effect")
     in_report = _agreed(by_prompt)
     because = _because(by_prompt, min(fits, key=_decisive), in_draws, draws, seen.tolerance)
     return Told(
@@ -69,6 +76,7 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
         in_draws=in_draws,
         prompts=len(fits),
         draws=draws,
+        mixed={True, False} <= set(by_prompt),
         because=because,
     )
 
@@ -119,7 +127,7 @@ def _because(
     figures = f"{_nats(clearest.without)} from a report without it, {_nats(clearest.applied)} from one with it"
     have, lack = by_prompt.count(True), by_prompt.count(False)
     if have and lack:
-        reported = f"{have} of {have + lack} prompts have it, {lack} not: is there one server behind this address?"
+        reported = f"{have} of {have + lack} prompts have it, {lack} not"
     elif have or lack:
         reported = f"{'in' if have else 'not in'} the report ({figures})"
     elif clearest.is_neither(tolerance):
@@ -132,7 +140,3 @@ def _because(
 
 def _nats(distance: float) -> str:
     return "a cut token" if distance == float("inf") else f"{distance:.3f} nats"
-
-
-def _untold(change: Change, because: str) -> Told:
-    return Told(name=change.name, asked=(), in_report=None, in_draws=None, prompts=0, draws=0, because=because)

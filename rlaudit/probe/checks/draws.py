@@ -26,14 +26,8 @@ def ask(server: Server, seen: Observations) -> Checked:
         return untold(f"{draws} draws are too few to tell")
     p = p_value(seen)
     figures = {"draws": float(draws), "p": p}
-    if p < SURE:
-        return Checked(
-            found=True,
-            answer=f"tokens are not drawn from the reported distribution (p {p:.2g}, {draws} draws): something else "
-            "than the parameters of the request is applied",
-            figures=figures,
-        )
-    return Checked(found=False, answer=f"{draws} draws follow the reported distribution (p {p:.2g})", figures=figures)
+    verdict = "are not drawn from the reported distribution" if p < SURE else "follow the reported distribution"
+    return Checked(found=p < SURE, answer=f"{draws} tokens {verdict} (p {p:.2g})", figures=figures)
 
 
 def p_value(seen: Observations, seed: int = 0) -> float:

@@ -58,32 +58,19 @@ def _table(today: Probed | None, after: Probed) -> Table:
     if today is None:
         header = ("parameter", "in the report", "in the draws", "prompts", "draws")
         rows = [
-            [
-                parameter.name,
-                SAID[parameter.in_report],
-                SAID[parameter.in_draws],
-                str(parameter.prompts),
-                str(parameter.draws),
-            ]
-            for parameter in after.parameters
+            [told.name, SAID[told.in_report], SAID[told.in_draws], str(told.prompts), str(told.draws)]
+            for told in after.parameters
         ]
-        marked = frozenset(row for row, parameter in enumerate(after.parameters) if parameter.in_draws is False)
-        return Table(header, rows, marked=marked)
+        dropped = [row for row, told in enumerate(after.parameters) if told.in_draws is False]
+        return Table(header, rows, marked=frozenset(dropped))
     header = ("parameter", "report today", "report after", "draws today", "draws after")
-    rows, apart = [], []
-    for parameter in after.parameters:
-        old = today.parameter(parameter.name)
-        rows.append(
-            [
-                parameter.name,
-                SAID[old.in_report if old else None],
-                SAID[parameter.in_report],
-                SAID[old.in_draws if old else None],
-                SAID[parameter.in_draws],
-            ]
-        )
-        apart.append(old is not None and {old.in_report, parameter.in_report} == {True, False})
-    return Table(header, rows, marked=frozenset(row for row, is_apart in enumerate(apart) if is_apart))
+    pairs = [(today.parameter(told.name), told) for told in after.parameters]
+    rows = [
+        [new.name, *(SAID[said] for said in (old.in_report, new.in_report, old.in_draws, new.in_draws))]
+        for old, new in pairs
+    ]
+    apart = [row for row, (old, new) in enumerate(pairs) if {old.in_report, new.in_report} == {True, False}]
+    return Table(header, rows, marked=frozenset(apart))
 
 
 def _questions(today: Probed | None, after: Probed) -> list[tuple[str, list[str]]]:

@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass, field
-from threading import Lock
 
 
 class Spent(Exception):
@@ -18,7 +17,6 @@ class Budget:
     asked: int = 0
     generated: int = 0
     started: float = field(default_factory=time.monotonic)
-    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
     def seconds(self) -> float:
@@ -27,8 +25,7 @@ class Budget:
 
     def take(self, tokens: int) -> None:
         """Count one request for so many tokens. Raises Spent if it goes beyond the budget."""
-        with self._lock:
-            if self.asked + 1 > self.requests or self.generated + tokens > self.tokens:
-                raise Spent(f"the budget of {self.requests} requests and {self.tokens} tokens is spent")
-            self.asked += 1
-            self.generated += tokens
+        if self.asked + 1 > self.requests or self.generated + tokens > self.tokens:
+            raise Spent(f"the budget of {self.requests} requests and {self.tokens} tokens is spent")
+        self.asked += 1
+        self.generated += tokens

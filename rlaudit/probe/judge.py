@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.causes.attribution.semantic_signatures import FILTERS_NOT_REPLAYED, TRAINER_TEMPERATURE
+from rlaudit.causes.attribution.semantic_signatures import RAW_LOGPROBS, causes_of_parameters
 from rlaudit.diagnosis.semantic import step_of
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
-from rlaudit.meaning.candidates import FILTERS, PENALTIES, RAW, Semantics
+from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.probe.course import Probed
 from rlaudit.text.enumerated import enumerated
 from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
@@ -21,17 +21,21 @@ from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_sampling import Meanings
 
-RAW_LOGPROBS, PENALTY = "raw-logprobs", "penalty"
 NO_TRAINER = "no trainer was named"
 NAME_ONE = "name the trainer: --config run.sh, or --temperature T and --trainer-temperature T"
 NOT_MEASURED = "a probe has no logprobs of the trainer"
-COMPARE = "log the trainer's logprobs beside the rollouts' and compare them, or run an ablation"
 
 
 def layers_of(probed: Probed, meanings: "Meanings | None") -> list[Judgement]:
     """Return the judgement of each layer. meanings: the rollouts' request and the trainer, None if none was named."""
     semantic = untested(Layer.SEMANTIC, NO_TRAINER, NAME_ONE) if meanings is None else _semantic(probed, meanings)
-    return [semantic, *(untested(layer, NOT_MEASURED, COMPARE) for layer in (Layer.INFERENCE_PATH, Layer.OBJECTIVE))]
+    later = (Layer.INFERENCE_PATH, Layer.OBJECTIVE)
+    return [semantic, *(untested(layer, NOT_MEASURED, _command(probed)) for layer in later)]
+
+
+def _command(probed: Probed) -> str:
+    """Return what scores live samples as the trainer would."""
+    return f"rlaudit probe {probed.who.address} --score MODEL"
 
 
 def reported_of(probed: Probed, sampling: Semantics) -> Semantics:
@@ -77,13 +81,14 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
             following="look at what stands between the client and vLLM: a router, a gateway, a plug-in",
         )
     if apart:
-        cause = _cause(apart, reported, sampling)
+        is_left_out = any(getattr(reported, name) != getattr(sampling, name) for name in apart)
+        causes = (RAW_LOGPROBS,) if is_left_out else tuple(sorted(causes_of_parameters(apart)))
         return judged(
             Verdict.MISMATCH,
             f"the report is {reported.describe()}, the trainer computes {trainer.describe()}",
-            causes=(cause,),
+            causes=causes,
             falsifier="a report that changes with the parameter as the trainer's logprobs do",
-            following=raw_step(probed.who.release) if cause == RAW_LOGPROBS else step_of(cause, sampling),
+            following=raw_step(probed.who.release) if is_left_out else step_of(causes[0], sampling),
         )
     if hidden:
         return judged(
@@ -97,7 +102,7 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
         return judged(
             Verdict.INCONCLUSIVE,
             f"whether the report has {enumerated(untold)} is not told",
-            following=f"sample without {enumerated(untold)}, or {COMPARE}",
+            following=f"sample without {enumerated(untold)}, or {_command(probed)}",
         )
     return judged(
         Verdict.NOTHING_FOUND if unsure else Verdict.MATCH,
@@ -105,17 +110,6 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
         + (f"; whether draws follow {enumerated(unsure)} is not told" if unsure else ""),
         falsifier="a report that leaves out a parameter of the request",
     )
-
-
-def _cause(apart: Sequence[str], reported: Semantics, sampling: Semantics) -> str:
-    """Return the cause by its name in `explain`."""
-    if reported != sampling and any(getattr(reported, name) != getattr(sampling, name) for name in apart):
-        return RAW_LOGPROBS
-    if set(apart) <= set(FILTERS):
-        return FILTERS_NOT_REPLAYED
-    if set(apart) <= {*PENALTIES, "logit_bias"}:
-        return PENALTY
-    return TRAINER_TEMPERATURE
 
 
 def raw_step(release: str | None) -> str:
@@ -136,10 +130,10 @@ def answer_of(probed: Probed) -> list[str]:
     untold = [name for name in reports[None] if name not in mixed]
     lines = []
     if lacks and not has:
-        lines.append(f"The logprobs are raw: they leave out {_which(lacks, probed)}.")
-        lines.append("A trainer that divides its logits by the temperature computes them only at temperature 1.")
+        lines.append(f"The logprobs are raw: they leave out {named(lacks, probed)}.")
+        lines.append("They fit a trainer that leaves them out as well; any other only at temperature 1, unfiltered.")
     elif has and not lacks:
-        lines.append(f"The logprobs are processed: they have {_which(has, probed)}.")
+        lines.append(f"The logprobs are processed: they have {named(has, probed)}.")
     elif has and lacks:
         lines.append(f"The logprobs have {enumerated(has)}, and leave out {enumerated(lacks)}.")
     dropped = [parameter.name for parameter in probed.parameters if parameter.in_draws is False]
@@ -157,9 +151,9 @@ def answer_of(probed: Probed) -> list[str]:
     return lines
 
 
-def _which(names: Sequence[str], probed: Probed) -> str:
-    whole = len(names) == len(probed.parameters)
-    return "every sampling parameter" if whole else enumerated(names)
+def named(names: Sequence[str], probed: Probed) -> str:
+    """Return the names, one word if they are all."""
+    return "every sampling parameter" if len(names) == len(probed.parameters) else enumerated(names)
 
 
 # Checks whose finding changes what a rollout means.

@@ -26,7 +26,11 @@ def ask(server: Server, seen: Observations) -> Checked:
         return untold(f"{draws} draws are too few to tell")
     p = p_value(seen)
     figures = {"draws": float(draws), "p": p}
-    verdict = "are not drawn from the reported distribution" if p < SURE else "follow the reported distribution"
+    verdict = (
+        "do not follow the reported distribution, although every parameter is neutral"
+        if p < SURE
+        else "follow the reported distribution"
+    )
     return Checked(found=p < SURE, answer=f"{draws} tokens {verdict} (p {p:.2g})", figures=figures)
 
 

@@ -27,7 +27,11 @@ def ask(server: Server, seen: Observations) -> Checked:
     ]
     if not far:
         return untold("in no prompt do three tokens stand apart from the others")
-    return differing("temperature and top_k together", max(fit.applied for fit in far), seen.tolerance)
+    return differing(
+        "with temperature and top_k, the report and what each does by itself",
+        max(fit.applied for fit in far),
+        seen.tolerance,
+    )
 
 
 def _expected(context: Context, has_temperature: bool, has_top_k: bool) -> Floats | None:

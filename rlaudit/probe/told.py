@@ -49,11 +49,11 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
         if asked is None:
             return untold(change.name, "the server shows no token ids, which a bias is given by")
         try:
-            answer = server.ask(**observed.request(server.most_choices, **{change.name: asked}))
+            answer = server.ask(**observed.place.request(server.most_choices, **{change.name: asked}))
         except (Refused, NotAnAnswer) as error:
             refusal = str(error)
             continue
-        positions = observed.positions(answer)
+        positions = observed.place.positions(answer)
         if positions:
             values.add(float(value))
             draws += len(positions)

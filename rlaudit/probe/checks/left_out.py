@@ -60,7 +60,9 @@ def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, li
 
 def _asked(server: Server, change: Change, observed: Observed) -> list[Position]:
     try:
-        return observed.positions(server.ask(**observed.request(server.most_choices, **{change.name: None})))
+        return observed.place.positions(
+            server.ask(**observed.place.request(server.most_choices, **{change.name: None}))
+        )
     except (Refused, NotAnAnswer):
         return []
 

@@ -15,7 +15,7 @@ def ask(server: Server, seen: Observations) -> Checked:
     for observed in seen.open[:PROMPTS]:
         before = dict(zip(observed.context.tokens, observed.context.logprobs_K, strict=True))
         for number in numbers:
-            top = server.ask(observed.prompt, logprobs=number).next.top
+            top = server.ask(observed.place.prompt, logprobs=number).next.top
             differences += [abs(top[token] - before[token]) for token in top.keys() & before.keys()]
     if not differences:
         return untold("the server takes only one number of logprobs")

@@ -15,7 +15,7 @@ def ask(server: Server, seen: Observations) -> Checked:
     """Generate some tokens, then ask for them as a prompt."""
     differences: list[float] = []
     for observed in seen.open[:PROMPTS]:
-        ids = None if server.chat else server.ids_of(observed.prompt)
+        ids = None if server.chat else server.ids_of(observed.place.prompt)
         if ids is None:
             return untold("the server does not say which token ids a prompt has")
         choice = server.ask(ids, tokens=TOKENS).choices[0]

@@ -13,7 +13,7 @@ def ask(server: Server, seen: Observations) -> Checked:
     """Ask the same with the same seed twice."""
     pairs = []
     for observed in seen.open[:PROMPTS]:
-        one, two = (server.ask(observed.prompt, tokens=TOKENS, seed=SEED).choices[0] for _ in range(2))
+        one, two = (server.ask(observed.place.prompt, tokens=TOKENS, seed=SEED).choices[0] for _ in range(2))
         pairs.append(list(zip(one, two, strict=False)))
     tokens = sum(map(len, pairs))
     if not tokens:

@@ -21,7 +21,9 @@ def ask(server: Server, seen: Observations) -> Checked:
     has_temperature, has_top_k = ("temperature" in seen.reported, "top_k" in seen.reported)
     weighed = [(each, _expected(each.context, has_temperature, has_top_k)) for each in seen.open]
     far = [
-        report_fit(observed.context, server.ask(observed.prompt, temperature=T, top_k=K).next, weights_K, has_top_k)
+        report_fit(
+            observed.context, server.ask(observed.place.prompt, temperature=T, top_k=K).next, weights_K, has_top_k
+        )
         for observed, weights_K in [pair for pair in weighed if pair[1] is not None][:PROMPTS]
         if weights_K is not None
     ]

@@ -124,11 +124,11 @@ def probe(
     for address in addresses:
         budget = Budget(requests, tokens)
         with Server(address, budget, key, timeout, at_once) as asked, progress.step(address):
-            told = ask(asked, model, progress.update)
+            answers = ask(asked, model, progress.update)
             if samples is not None or scorer is not None:
                 progress.update(f"{address}: live samples")
                 sampled.append((address, sample(asked, RAW if meanings is None else meanings.sampling)))
-            probed.append(replace(told, requests=budget.asked, tokens=budget.generated, seconds=budget.seconds))
+            probed.append(replace(answers, requests=budget.asked, tokens=budget.generated, seconds=budget.seconds))
     if write_config is not None:
         write_file(write_config, as_config(probed[-1]))
     if samples is not None:

@@ -22,7 +22,7 @@ from rlaudit.probe.answer import Position
 DECIDES = 7.0
 # Of one prompt, nats: none decides against all others, as noise or equal logits may exchange two ranks.
 MOST = 30.0
-# A prediction is told from another if it is so many tolerances from it.
+# A prediction is known from another if it is so many tolerances from it.
 APART = 4.0
 
 
@@ -108,7 +108,7 @@ class Fit:
     without: float
     applied: float
 
-    def told(self, tolerance: float) -> bool | None:
+    def shows(self, tolerance: float) -> bool | None:
         """Return whether the report has the change, None if neither or both fit."""
         if self.without <= tolerance and self.applied > APART * tolerance:
             return False

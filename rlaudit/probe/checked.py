@@ -12,7 +12,7 @@ from rlaudit.probe.server import Server
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What came of a question. found: something to know of; None: not told, and `answer` says why."""
+    """What came of a question. found: something to know of; None: not known, and `answer` says why."""
 
     found: bool | None
     answer: str
@@ -39,17 +39,16 @@ def checks() -> tuple[Check, ...]:
     return tuple(discover(files, "CHECK", Check).values())
 
 
-def untold(because: str) -> Checked:
+def unanswered(because: str) -> Checked:
     """Return what came of a question that has no answer."""
     return Checked(found=None, answer=because)
 
 
 def differing(what: str, nats: float, noise: float, note: str = "") -> Checked:
     """Return whether logprobs that should be the same differ by more than noise, nats."""
-    found = nats > noise
     by = "by a cut token" if nats == math.inf else f"by at most {nats:.2g} nats"
     return Checked(
-        found=found,
-        answer=f"{what} differ {by}{', more than noise' if found else ''}{note}",
+        found=nats > noise,
+        answer=f"{what} differ {by}{', more than noise' if nats > noise else ''}{note}",
         figures={"largest difference, nats": nats},
     )

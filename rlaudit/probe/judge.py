@@ -54,11 +54,11 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
     asked = [probed.parameter(name) for name in asked_of(sampling)]
     evidence = tuple(f"{parameter.name}: {parameter.because}" for parameter in asked)
     reported = reported_of(probed, sampling)
-    untold = [parameter.name for parameter in asked if parameter.in_report is None]
+    unknown = [parameter.name for parameter in asked if parameter.in_report is None]
     mixed = [parameter.name for parameter in asked if parameter.mixed]
     dropped = [parameter.name for parameter in asked if parameter.in_draws is False]
     unsure = [parameter.name for parameter in asked if parameter.in_draws is None]
-    apart = [name for name in reported.differences(trainer) if name not in untold]
+    apart = [name for name in reported.differences(trainer) if name not in unknown]
     hidden = [answer.checked.answer for answer in probed.checks if answer.name == "draws" and answer.checked.found]
 
     def judged(verdict: Verdict, because: str, **words: Any) -> Judgement:
@@ -98,16 +98,16 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
             falsifier="draws that follow the reported distribution",
             following="look for a plug-in or a logits processor of the server",
         )
-    if untold:
+    if unknown:
         return judged(
             Verdict.INCONCLUSIVE,
-            f"whether the report has {enumerated(untold)} is not told",
-            following=f"sample without {enumerated(untold)}, or {_command(probed)}",
+            f"whether the report has {enumerated(unknown)} is not known",
+            following=f"sample without {enumerated(unknown)}, or {_command(probed)}",
         )
     return judged(
         Verdict.NOTHING_FOUND if unsure else Verdict.MATCH,
         f"the report is what the trainer computes: {reported.describe()}"
-        + (f"; whether draws follow {enumerated(unsure)} is not told" if unsure else ""),
+        + (f"; whether draws follow {enumerated(unsure)} is not known" if unsure else ""),
         falsifier="a report that leaves out a parameter of the request",
     )
 
@@ -127,7 +127,7 @@ def answer_of(probed: Probed) -> list[str]:
         reports[parameter.in_report].append(parameter.name)
     has, lacks = reports[True], reports[False]
     mixed = [parameter.name for parameter in probed.parameters if parameter.mixed]
-    untold = [name for name in reports[None] if name not in mixed]
+    unknown = [name for name in reports[None] if name not in mixed]
     lines = []
     if lacks and not has:
         lines.append(f"The logprobs are raw: they leave out {named(lacks, probed)}.")
@@ -146,8 +146,8 @@ def answer_of(probed: Probed) -> list[str]:
         for answer in probed.checks
         if answer.checked.found and answer.name in LEADS
     ]
-    if untold:
-        lines.append(f"Not told: {enumerated(untold)} (the reasons are below).")
+    if unknown:
+        lines.append(f"Not known: {enumerated(unknown)}; the reasons are below.")
     return lines
 
 

@@ -9,7 +9,7 @@ from rlaudit.diagnosis.move import Change, LayerChange, Move, Side, unsettled
 from rlaudit.layers import Judgement, Layer
 from rlaudit.probe.course import Probed
 from rlaudit.probe.judge import named, raw_step
-from rlaudit.probe.told import Told
+from rlaudit.probe.parameter import Parameter
 from rlaudit.text.enumerated import enumerated
 
 if TYPE_CHECKING:
@@ -42,29 +42,29 @@ def differences(today: Probed, after: Probed) -> tuple[list[str], list[str]]:
     """Return the parameters of which the two servers surely differ, and those that one of them does not tell of."""
     pairs = [(parameter, after.parameter(parameter.name)) for parameter in today.parameters]
     changed = [mine.name for mine, its in pairs if _differ(mine, its)]
-    untold = [
+    open_on_one = [
         mine.name for mine, its in pairs if mine.name not in changed and None in (mine.in_report, its.in_report)
     ]  # fmt: skip
-    return changed, untold
+    return changed, open_on_one
 
 
-def _differ(mine: Told, its: Told) -> bool:
+def _differ(mine: Parameter, its: Parameter) -> bool:
     reports, draws = {mine.in_report, its.in_report}, {mine.in_draws, its.in_draws}
     return reports == {True, False} or draws == {True, False}
 
 
 def _of_reports(today: Probed, after: Probed) -> LayerChange:
     """Return what the move does to the meaning of logprobs, no matter what a trainer assumes."""
-    changed, untold = differences(today, after)
+    changed, open_on_one = differences(today, after)
     if changed:
         new = [name for name in changed if after.parameter(name).in_report]
         left = [name for name in changed if name not in new]
         clauses = [f"the report now leaves out {named(left, after)}"] if left else []
         clauses += [f"the report now has {named(new, after)}"] if new else []
         return LayerChange(layer=Layer.SEMANTIC, change=Change.CHANGED, because="; ".join(clauses))
-    if untold:
+    if open_on_one:
         return LayerChange(
-            layer=Layer.SEMANTIC, change=Change.UNKNOWN, because=f"not told on both servers: {enumerated(untold)}"
+            layer=Layer.SEMANTIC, change=Change.UNKNOWN, because=f"not known of both servers: {enumerated(open_on_one)}"
         )
     return LayerChange(layer=Layer.SEMANTIC, change=Change.SAME, because="every parameter is reported as before")
 

@@ -156,9 +156,9 @@ class Server:
         if status in (401, 403):
             raise Stopped(f"it answers {status}: a key is needed (--key-variable, --key-file)")
         if status == 429 or status >= 500:
-            raise Stopped(f"it answers {status}{_said(answer)}")
+            raise Stopped(f"it answers {status}{_complaint(answer)}")
         if status >= 400:
-            raise Refused(f"it answers {status}{_said(answer)}")
+            raise Refused(f"it answers {status}{_complaint(answer)}")
         return answer
 
     async def _tried(self, method: str, address: str, body: Mapping[str, Any] | None) -> tuple[int, str, bytes]:
@@ -217,7 +217,7 @@ def _within(address: str, moved_to: str) -> str:
     return there
 
 
-def _said(body: bytes) -> str:
+def _complaint(body: bytes) -> str:
     """Return what the server says of a refusal, on one line; "" if it says nothing."""
     try:
         document = parse_json(body)

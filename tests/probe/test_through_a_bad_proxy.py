@@ -1,4 +1,4 @@
-"""What a probe still tells through a proxy that strips, caps, mixes, delays and loses, and what it says is not told."""
+"""What a probe knows through a proxy that strips, caps, mixes, delays and loses, and what it says is not known."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

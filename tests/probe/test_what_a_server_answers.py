@@ -23,11 +23,11 @@ def probed(toy: Toy, change: Callable[[str, bytes], bytes | None] | None = None,
 
 
 def reports(result: Probed) -> dict[str, bool | None]:
-    return {told.name: told.in_report for told in result.parameters}
+    return {each.name: each.in_report for each in result.parameters}
 
 
 def draws(result: Probed) -> dict[str, bool | None]:
-    return {told.name: told.in_draws for told in result.parameters}
+    return {each.name: each.in_draws for each in result.parameters}
 
 
 def answer(result: Probed, name: str) -> Any:

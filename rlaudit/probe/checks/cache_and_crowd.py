@@ -40,11 +40,11 @@ def ask(server: Server, seen: Observations) -> Checked:
     }
     after = _hits(server)
     hits = "" if before is None or after is None else f"; the prefix cache gave {after - before:.0f} tokens"
-    found = max(*cached, *crowded) > max(LEAST_TOLERANCE, NOISES * max(noise))
+    depends = max(*cached, *crowded) > max(LEAST_TOLERANCE, NOISES * max(noise))
     return Checked(
-        found=found,
+        found=depends,
         answer=f"cold and warm differ by at most {max(cached):.2g} nats, alone and in a crowd by {max(crowded):.2g}, "
-        f"equal requests by {max(noise):.2g}{': more than noise' if found else ''}{hits}",
+        f"equal requests by {max(noise):.2g}{': more than noise' if depends else ''}{hits}",
         figures=figures,
     )
 

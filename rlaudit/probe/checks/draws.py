@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.checked import Check, Checked, unanswered
 from rlaudit.probe.observed import Observations, Observed
 from rlaudit.probe.server import Server
 
@@ -23,7 +23,7 @@ def ask(server: Server, seen: Observations) -> Checked:
     del server
     draws = sum(len(observed.drawn) for observed in seen.open)
     if draws < FEWEST:
-        return untold(f"{draws} draws are too few to tell")
+        return unanswered(f"{draws} draws are too few")
     p = p_value(seen)
     figures = {"draws": float(draws), "p": p}
     verdict = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlaudit.probe.answer import NotAnAnswer, Position
 from rlaudit.probe.change import DECIDES, Change, changes, draws_ratio, report_fit
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.checked import Check, Checked, unanswered
 from rlaudit.probe.observed import Observations, Observed
 from rlaudit.probe.server import Refused, Server
 from rlaudit.text.enumerated import enumerated
@@ -24,7 +24,7 @@ FAR = 10.0
 def ask(server: Server, seen: Observations) -> Checked:
     """Ask with each parameter left out by itself."""
     if not seen.open:
-        return untold("no prompt of those tried has an open next token with this model")
+        return unanswered("no prompt of those tried has an open next token with this model")
     put_in, hidden = [], []
     for change in changes():
         if change.name not in server.refuses and change.usual:

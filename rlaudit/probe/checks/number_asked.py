@@ -1,6 +1,6 @@
 """Does a logprob depend on how many are requested? It did in some releases (vllm#44319)."""
 
-from rlaudit.probe.checked import Check, Checked, differing, untold
+from rlaudit.probe.checked import Check, Checked, differing, unanswered
 from rlaudit.probe.observed import Observations
 from rlaudit.probe.server import Server
 
@@ -18,7 +18,7 @@ def ask(server: Server, seen: Observations) -> Checked:
             top = server.ask(observed.place.prompt, logprobs=number).next.top
             differences += [abs(top[token] - before[token]) for token in top.keys() & before.keys()]
     if not differences:
-        return untold("the server takes only one number of logprobs")
+        return unanswered("the server takes only one number of logprobs")
     return differing(f"with {numbers[0]} to {server.most_logprobs} requested, they", max(differences), seen.tolerance)
 
 

@@ -1,6 +1,6 @@
 """Is a request with a seed repeatable, to the byte?"""
 
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.checked import Check, Checked, unanswered
 from rlaudit.probe.observed import Observations
 from rlaudit.probe.server import Server
 
@@ -17,7 +17,7 @@ def ask(server: Server, seen: Observations) -> Checked:
         pairs.append(list(zip(one, two, strict=False)))
     tokens = sum(map(len, pairs))
     if not tokens:
-        return untold("the server returns no tokens")
+        return unanswered("the server returns no tokens")
     other = sum(any(mine.token != its.token for mine, its in pair) for pair in pairs)
     if other:
         return Checked(found=True, answer=f"in {other} of {len(pairs)} prompts another token is drawn")

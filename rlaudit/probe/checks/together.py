@@ -8,7 +8,7 @@ from dataclasses import replace
 from rlaudit.arrays import Floats
 from rlaudit.probe.change import Context, report_fit
 from rlaudit.probe.changes import temperature, top_k
-from rlaudit.probe.checked import Check, Checked, differing, untold
+from rlaudit.probe.checked import Check, Checked, differing, unanswered
 from rlaudit.probe.observed import Observations
 from rlaudit.probe.server import Server
 
@@ -28,7 +28,7 @@ def ask(server: Server, seen: Observations) -> Checked:
         if weights_K is not None
     ]
     if not far:
-        return untold("in no prompt do three tokens stand apart from the others")
+        return unanswered("in no prompt do three tokens stand apart from the others")
     return differing(
         "with temperature and top_k, the report and what each does by itself",
         max(fit.applied for fit in far),

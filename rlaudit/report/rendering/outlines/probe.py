@@ -11,7 +11,7 @@ from rlaudit.text.counted import counted
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-SAID = {True: "yes", False: "no", None: "not told"}
+KNOWN = {True: "yes", False: "no", None: "not known"}
 
 
 def outline(report: "Report") -> Outline:
@@ -58,15 +58,21 @@ def _table(today: Probed | None, after: Probed) -> Table:
     if today is None:
         header = ("parameter", "in the report", "in the draws", "prompts", "draws")
         rows = [
-            [told.name, SAID[told.in_report], SAID[told.in_draws], str(told.prompts), str(told.draws)]
-            for told in after.parameters
+            [
+                parameter.name,
+                KNOWN[parameter.in_report],
+                KNOWN[parameter.in_draws],
+                str(parameter.prompts),
+                str(parameter.draws),
+            ]
+            for parameter in after.parameters
         ]
-        dropped = [row for row, told in enumerate(after.parameters) if told.in_draws is False]
+        dropped = [row for row, parameter in enumerate(after.parameters) if parameter.in_draws is False]
         return Table(header, rows, marked=frozenset(dropped))
     header = ("parameter", "report today", "report after", "draws today", "draws after")
-    pairs = [(today.parameter(told.name), told) for told in after.parameters]
+    pairs = [(today.parameter(parameter.name), parameter) for parameter in after.parameters]
     rows = [
-        [new.name, *(SAID[said] for said in (old.in_report, new.in_report, old.in_draws, new.in_draws))]
+        [new.name, *(KNOWN[seen] for seen in (old.in_report, new.in_report, old.in_draws, new.in_draws))]
         for old, new in pairs
     ]
     apart = [row for row, (old, new) in enumerate(pairs) if {old.in_report, new.in_report} == {True, False}]
@@ -76,13 +82,13 @@ def _table(today: Probed | None, after: Probed) -> Table:
 def _questions(today: Probed | None, after: Probed) -> list[tuple[str, list[str]]]:
     old = {answered.name: answered for answered in today.checks} if today else {}
     return [
-        (answered.question, _said(old.get(answered.name), answered))
+        (answered.question, _answers(old.get(answered.name), answered))
         for answered in after.checks
         if answered.checked.found is not None
     ]
 
 
-def _said(old: Answered | None, new: Answered) -> list[str]:
+def _answers(old: Answered | None, new: Answered) -> list[str]:
     if old is None or old.checked.answer == new.checked.answer:
         return [new.checked.answer]
     return [f"today: {old.checked.answer}", f"after: {new.checked.answer}"]

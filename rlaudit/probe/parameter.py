@@ -1,4 +1,4 @@
-"""What the answers tell of one sampling parameter: whether the report has it, and whether the draws have it."""
+"""One sampling parameter of a server: whether the report has it, and whether the draws have it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ MOST_REQUESTS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """One parameter. None: not told, and `because` says why."""
+class Parameter:
+    """What is known of one parameter. None: not known, and `because` says why."""
 
     name: str
     because: str
     in_report: bool | None
     in_draws: bool | None
     # Values that were requested.
-    asked: Sequence[float] = ()
+    values: Sequence[float] = ()
     # Prompts and draws that this rests on.
     prompts: int = 0
     draws: int = 0
@@ -32,22 +32,22 @@ class Told:
     mixed: bool = False
 
 
-def untold(name: str, because: str) -> Told:
-    """Return a parameter of which nothing is told."""
-    return Told(name=name, because=because, in_report=None, in_draws=None)
+def unknown(name: str, because: str) -> Parameter:
+    """Return a parameter of which nothing is known."""
+    return Parameter(name=name, because=because, in_report=None, in_draws=None)
 
 
-def tell(server: Server, change: Change, seen: Observations) -> Told:
-    """Ask for a parameter in several prompts, and return what the answers tell. Raises Stopped and Spent."""
+def observed_parameter(server: Server, change: Change, seen: Observations) -> Parameter:
+    """Request a parameter in several prompts, and return what the answers show. Raises Stopped and Spent."""
     if change.name in server.refuses:
-        return untold(change.name, f"the server refuses it: {server.refuses[change.name]}".rstrip(": "))
+        return unknown(change.name, f"the server refuses it: {server.refuses[change.name]}".rstrip(": "))
     fits: list[Fit] = []
     values: set[float] = set()
     ratio, draws, refusal = 0.0, 0, ""
     for observed, value, weights_K in _usable(change, seen.of(change)):
         asked = _as_asked(server, change, value, observed)
         if asked is None:
-            return untold(change.name, "the server shows no token ids, which a bias is given by")
+            return unknown(change.name, "the server shows no token ids, which a bias is given by")
         try:
             answer = server.ask(**observed.place.request(server.most_choices, **{change.name: asked}))
         except (Refused, NotAnAnswer) as error:
@@ -61,17 +61,17 @@ def tell(server: Server, change: Change, seen: Observations) -> Told:
             drawn = [position.token for position in positions]
             ratio += draws_ratio(observed.context, drawn, weights_K, change.cuts)
     if not fits:
-        return untold(change.name, refusal or "in no prompt does it change what this model would say next")
-    by_prompt = [fit.told(seen.tolerance) for fit in fits]
+        return unknown(change.name, refusal or "in no prompt does it change what this model would say next")
+    by_prompt = [fit.shows(seen.tolerance) for fit in fits]
     in_draws = True if ratio > DECIDES else False if ratio < -DECIDES else None
     if change.by_id and in_draws is not True and not _shows_ids(seen.of(change)):
         # A text may be another token by itself than where it was listed.
-        return untold(change.name, "the server shows no token ids, and the id that it has for a text had no effect")
+        return unknown(change.name, "the server shows no token ids, and the id that it has for a text had no effect")
     in_report = _agreed(by_prompt)
     because = _because(by_prompt, min(fits, key=_decisive), in_draws, draws, seen.tolerance)
-    return Told(
+    return Parameter(
         name=change.name,
-        asked=sorted(values),
+        values=sorted(values),
         in_report=in_report,
         in_draws=in_draws,
         prompts=len(fits),
@@ -133,8 +133,8 @@ def _because(
     elif clearest.is_neither(tolerance):
         reported = f"the report changes in a way that is neither ({figures})"
     else:
-        reported = f"the report does not tell ({figures}; equal requests differ too much)"
-    drawn = {True: "follow it", False: "do not follow it", None: "do not tell"}
+        reported = f"the report may have it or not ({figures}; equal requests differ too much)"
+    drawn = {True: "follow it", False: "do not follow it", None: "leave it open"}
     return f"{reported}; {draws} draws {drawn[in_draws]}"
 
 

@@ -60,9 +60,9 @@ def _whole(path: Path) -> Part:
         known = statistics is not None and statistics.has_min_max and not statistics.null_count
         is_number = known and isinstance(statistics.min, int | float)
         values.setdefault(name, set()).update((statistics.min, statistics.max) if is_number else (None, ""))
-    several = [name for name, found in values.items() if len(found) > 1]
+    several = [name for name, seen in values.items() if len(seen) > 1]
     return Part(
-        sampling={name: found.pop() for name, found in values.items() if name not in several},
+        sampling={name: seen.pop() for name, seen in values.items() if name not in several},
         not_seen=tuple(f"{name}: its column holds several values, and none is taken from it" for name in several),
     )
 

@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from rlaudit.arrays import Floats
-from rlaudit.probe.answer import ID_PREFIX, NotAnAnswer
-from rlaudit.probe.change import DECIDES, Change, Fit, draws_ratio, report_fit
+from rlaudit.probe.answer import NotAnAnswer, id_of
+from rlaudit.probe.change import DECIDES, Change, Context, Fit, draws_ratio, report_fit
 from rlaudit.probe.observed import Observations, Observed
 from rlaudit.probe.server import Refused, Server
 
-# Prompts and values of one parameter.
+# Prompts and values of one parameter: all of them only if draws leave it open, as those under penalties do.
 MOST_REQUESTS = 8
+FEWEST_REQUESTS = 4
+CLEAR = 2.0 * DECIDES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +49,12 @@ def observed_parameter(server: Server, change: Change, seen: Observations) -> Pa
     values: set[float] = set()
     ratio, draws, refusal = 0.0, 0, ""
     for observed, value, weights_K in _usable(change, seen.of(change)):
-        asked = _as_asked(server, change, value, observed)
-        if asked is None:
-            return unknown(change.name, "the server shows no token ids, which a bias is given by")
+        requested = _as_requested(change, value, observed.context)
+        if requested is None:
+            # A text by itself may be another token than where it was listed.
+            return unknown(change.name, "the server names no token ids, which a bias is given by")
         try:
-            answer = server.ask(**observed.place.request(server.most_choices, **{change.name: asked}))
+            answer = server.ask(**observed.place.request(server.most_choices, **{change.name: requested}))
         except (Refused, NotAnAnswer) as error:
             refusal = str(error)
             continue
@@ -60,13 +65,12 @@ def observed_parameter(server: Server, change: Change, seen: Observations) -> Pa
             fits.append(report_fit(observed.context, positions[0], weights_K, change.cuts))
             drawn = [position.token for position in positions]
             ratio += draws_ratio(observed.context, drawn, weights_K, change.cuts)
+        if len(fits) >= FEWEST_REQUESTS and abs(ratio) > CLEAR:
+            break
     if not fits:
         return unknown(change.name, refusal or "in no prompt does it change what this model would say next")
     by_prompt = [fit.shows(seen.tolerance) for fit in fits]
     in_draws = True if ratio > DECIDES else False if ratio < -DECIDES else None
-    if change.by_id and in_draws is not True and not _shows_ids(seen.of(change)):
-        # A text may be another token by itself than where it was listed.
-        return unknown(change.name, "the server shows no token ids, and the id that it has for a text had no effect")
     in_report = _agreed(by_prompt)
     because = _because(by_prompt, min(fits, key=_decisive), in_draws, draws, seen.tolerance)
     return Parameter(
@@ -92,21 +96,13 @@ def _usable(change: Change, prompts: Sequence[Observed]) -> list[tuple[Observed,
     return list(in_turn)[:MOST_REQUESTS]
 
 
-def _as_asked(server: Server, change: Change, value: Any, observed: Observed) -> Any:
-    """Return the value as a request holds it: a bias is a mapping from ids. None if no id is known."""
+def _as_requested(change: Change, value: Any, context: Context) -> Any:
+    """Return the value as a request holds it: a bias is a mapping from ids. None if the server names none."""
     if not change.by_id:
         return value
-    token = next(
-        token for token, is_it in zip(observed.context.tokens, observed.context.biased_K, strict=True) if is_it
-    )
-    if token.startswith(ID_PREFIX):
-        return {token.removeprefix(ID_PREFIX): value}
-    ids = server.ids_of(token)
-    return {str(ids[-1]): value} if ids is not None and len(ids) == 1 else None
-
-
-def _shows_ids(prompts: Sequence[Observed]) -> bool:
-    return any(token.startswith(ID_PREFIX) for observed in prompts for token in observed.context.tokens)
+    place = int(np.argmax(context.biased_K))
+    token = id_of(context.tokens[place])
+    return None if token is None else {str(token): value}
 
 
 def _agreed(by_prompt: Sequence[bool | None]) -> bool | None:

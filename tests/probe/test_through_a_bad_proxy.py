@@ -42,7 +42,6 @@ def test_fields_that_are_stripped_are_named_and_all_others_told() -> None:
     assert reports(result) == {name: {"top_k": False, "logit_bias": None}.get(name, True) for name in RAW}
     assert draws(result)["top_k"] is False
     assert any("does not apply top_k" in line for line in answer_of(result))
-    # Without ids a bias may have been put on another token.
     assert "token ids" in result.parameter("logit_bias").because
 
 

@@ -73,7 +73,6 @@ def test_a_chat_that_lists_five_logprobs_as_texts_tells_what_it_can() -> None:
     assert reports(result)["temperature"] is False
     assert reports(result)["top_k"] is None
     assert "refuses" in result.parameter("top_k").because
-    # A text may be another token by itself: an id that has no effect says nothing of the bias.
     assert reports(result)["logit_bias"] is None
 
 

@@ -191,6 +191,18 @@ def test_what_is_no_web_address_is_refused(address: str) -> None:
     assert probe(address) == 2
 
 
+def test_a_server_that_lists_no_alternatives_is_said_to(capsys: pytest.CaptureFixture[str]) -> None:
+    def without(path: str, body: bytes) -> bytes | None:
+        document = json.loads(body)
+        for choice in document.get("choices", ()):
+            choice["logprobs"]["top_logprobs"] = None
+        return json.dumps(document).encode() if "choices" in document else None
+
+    with serving(Toy(), without) as address:
+        assert probe(address) == 3
+    assert "lists no alternatives" in capsys.readouterr().err
+
+
 def test_a_server_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert probe("http://127.0.0.1:9") == 3
     assert "cannot be reached" in capsys.readouterr().err

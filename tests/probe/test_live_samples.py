@@ -79,8 +79,10 @@ def test_two_servers_are_compared_with_the_same_model(shared_laboratory: Laborat
     model = ["--score", str(shared_laboratory.model), "--score-dtype", "float32", "--cpu"]
     table = tmp_path / "live.parquet"
     with serving(Toy()) as today, serving(Toy(seed=8)) as new:
-        code, document = probe(tmp_path, today, new, "--temperature", "0.7", "--tokens", str(table), *model)
+        page = ["--output", f"html:{tmp_path / 'page.html'}"]
+        code, document = probe(tmp_path, today, new, "--temperature", "0.7", "--tokens", str(table), *model, *page)
     assert code == 0
+    assert "Tables of tokens" in (tmp_path / "page.html").read_text()
     assert [one["is_before"] for one in document["comparisons"]] == [True, False]
     assert [change["change"] for change in document["move"]["changes"]][:2] == ["same", "same"]
     assert document["move"]["after"]["vllm"] == "0.18.1"

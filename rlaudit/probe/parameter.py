@@ -88,9 +88,12 @@ def observed_parameter(server: Server, change: Change, seen: Observations) -> Pa
 def _usable(change: Change, prompts: Sequence[Observed]) -> list[tuple[Observed, Any, Floats]]:
     """Return the prompts and values in which the parameter would show, and what it would do there."""
     usable = []
-    for observed in prompts:
+    for place, observed in enumerate(prompts):
         weighed = ((value, change.applied(observed.context, value)) for value in change.values(observed.context))
-        usable.append([(observed, value, weights_K) for value, weights_K in weighed if weights_K is not None])
+        row = [(observed, value, weights_K) for value, weights_K in weighed if weights_K is not None]
+        # Another value first in each prompt.
+        first = place % max(1, len(row))
+        usable.append([*row[first:], *row[:first]])
     # One value of each prompt before a second one of any.
     in_turn = (tried for row in zip_longest(*usable) for tried in row if tried is not None)
     return list(in_turn)[:MOST_REQUESTS]

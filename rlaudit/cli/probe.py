@@ -29,6 +29,7 @@ from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.cli.scoring import Score, ScoreDtype, ScoreOnCpu, TrainerPython, scorer_of
 from rlaudit.errors import UsageError
 from rlaudit.files.read_regular import NotRegular, read_regular
+from rlaudit.files.standard_input import DASH
 from rlaudit.secrets import learn
 from rlaudit.severity import FailFor
 from rlaudit.text.progress import Progress
@@ -111,6 +112,8 @@ def probe(
     given = named_sampling(
         temperature, top_p, top_k, min_p, repetition_penalty, trainer_temperature, trainer_replays_filters
     )
+    if samples is not None and str(samples) == DASH:
+        raise UsageError("a token table in Parquet is no text for stdout", "give --tokens the path of a file")
     scorer = None if score is None else scorer_of(score, score_dtype, trainer_python, cpu)
     meanings = _meanings(given, config, scorer is not None)
     key = _key(key_variable, key_file)

@@ -116,7 +116,7 @@ def test_rollouts_that_a_server_refuses_are_not_sampled_in_another_way(tmp_path:
 def test_a_budget_that_is_spent_leaves_no_half_of_a_table(tmp_path: Path) -> None:
     table = tmp_path / "live.parquet"
     with serving(Toy()) as address:
-        code, document = probe(tmp_path, address, "--budget", "180", "--tokens", str(table))
+        code, document = probe(tmp_path, address, "--budget", "120", "--tokens", str(table))
     assert code == 3
     assert any("live samples" in line and "budget" in line for line in document["not_seen"])
     assert not table.exists()

@@ -5,6 +5,7 @@ interpreters, and runs the shipped worker, guardian and generation script. Only 
 trainer needs torch; the stand-in scores the same model that the engine samples from.
 """
 
+import importlib.util
 import io
 import json
 import os
@@ -32,6 +33,11 @@ from rlaudit.engines.environments.environment_spec import EnvironmentSpec, train
 from rlaudit.laboratory import scoring
 
 FAKES = Path(__file__).with_name("fakes")
+# Not by its name: the folder on the path would put the stand-in for torch in the way of other tests.
+_SPEC = importlib.util.spec_from_file_location("known_model_alone", FAKES / "known_model.py")
+assert _SPEC is not None and _SPEC.loader is not None
+known_model = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(known_model)
 V0, V1, V1_WITH_FLOAT32_HEAD = "0.8.5", "0.18.1", "0.32.0"
 # The smallest block in which a factor removes a mismatch.
 ONE_FACTOR = {

@@ -44,8 +44,6 @@ class Toy:
     # A temperature of the draws that nobody asked for.
     sharpened: float = 1.0
     seed: int = 7
-    # Servers that answer in turn, as behind one address.
-    turns: Sequence["Toy"] = ()
     requests: list[dict[str, Any]] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
 
@@ -55,8 +53,6 @@ class Toy:
     def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the document of a request. Raises ValueError for what the server refuses."""
         self.requests.append(dict(body))
-        if self.turns and self is not (replica := self.turns[len(self.requests) % len(self.turns)]):
-            return replica.complete(body)
         for name in self.refuses:
             if name in body:
                 raise ValueError(f"unexpected field {name}")

@@ -25,15 +25,13 @@ from rlaudit.cli.options import (
     threshold_of,
 )
 from rlaudit.cli.output import parse_outputs, write_outputs
-from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
-from rlaudit.errors import UsageError
+from rlaudit.cli.scoring import SCORE_TOKENS, Score, ScoreDtype, ScoreOnCpu, TrainerPython, scorer_of
 from rlaudit.files.remote_log import log_path
 from rlaudit.severity import FailFor, Threshold
 from rlaudit.text.progress import Progress
 from rlaudit.text.say import say
 
 if TYPE_CHECKING:
-    from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.diagnosis.compare_tables import Comparer
     from rlaudit.report.report import Report
 
@@ -94,20 +92,13 @@ def compare(
     arm: Annotated[
         list[str] | None, typer.Option(metavar="ARM", help="Of a run directory: only these arms; repeatable.")
     ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="A model (path or hub id) that scores some of the sequences as the trainer would."
-        ),
-    ] = None,
+    score: Score = None,
     score_tokens: Annotated[
         int, typer.Option(min=100, metavar="N", help="How many tokens are scored, in whole sequences.")
-    ] = 20_000,
-    score_dtype: Annotated[
-        str, typer.Option(metavar="DTYPE", help="The trainer's dtype: bfloat16, float32 or float16.")
-    ] = "bfloat16",
-    trainer_python: Annotated[str | None, typer.Option(metavar="COMMAND", help=TRAINER_HELP)] = None,
-    cpu: Annotated[bool, typer.Option("--cpu", help="Score on the CPU although there is a GPU.")] = False,
+    ] = SCORE_TOKENS,
+    score_dtype: ScoreDtype = "bfloat16",
+    trainer_python: TrainerPython = None,
+    cpu: ScoreOnCpu = False,
     ppo_epsilon: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Token clip range of your objective (0.2 0.2 for PPO)."),
@@ -159,7 +150,7 @@ def compare(
         columns=parse_columns(columns or [], KNOWN),
         arms=arm or (),
         settings=settings_of(ppo_epsilon, gspo_epsilon, margin, seed),
-        scorer=None if score is None else _scorer(score, score_dtype, trainer_python, cpu),
+        scorer=None if score is None else scorer_of(score, score_dtype, trainer_python, cpu),
         score_tokens=score_tokens,
         ray=ray_address(executor),
     )
@@ -176,21 +167,3 @@ def _document(comparer: "Comparer", threshold: Threshold, allow_partial: bool, r
     from rlaudit.report.of_comparison import document_of
 
     return document_of(comparer, threshold, allow_partial, requires_match)
-
-
-def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "Scorer":
-    from rlaudit.diagnosis.compare_scored import Scorer
-    from rlaudit.engines.hardware.accelerator import detect
-    from rlaudit.files.cache_folder import cache_folder
-    from rlaudit.laboratory.treatment import TrainerSettings
-
-    if dtype not in {"bfloat16", "float32", "float16"}:
-        raise UsageError(f"--score-dtype is {dtype}, expected bfloat16, float32 or float16")
-    accelerator = detect(cpu)
-    return Scorer(
-        model,
-        TrainerSettings(dtype=dtype),
-        accelerator,
-        cache_folder() / "scores",
-        command=trainer_command(trainer_python),
-    )

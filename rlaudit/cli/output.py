@@ -73,21 +73,22 @@ def write_outputs(outputs: Sequence[Output], document: "Report") -> int:
     return int(document["exit_code"])
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a report or recipe in one step, to stdout for `-`: a kill or a full disk leaves the old file.
+def write_file(path: Path, text: str | bytes) -> None:
+    """Write a report, recipe or table in one step, a text to stdout for `-`: a kill or a full disk leaves the old file.
 
     A pipe or a device is written into directly. Raises UsageError for a path where no file can be, NotFinished if
     there is no room or no right to write.
     """
-    if str(path) == DASH:
+    if str(path) == DASH and isinstance(text, str):
         to_stdout(text)
         return
+    content = text.encode() if isinstance(text, str) else text
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not (path.is_file() or path.is_dir()):
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content)
         else:
-            write_atomically(path, text.encode())
+            write_atomically(path, content)
     except OSError as error:
         error.filename = error.filename or str(path)
         unwritable = unusable_place(error, "the report cannot be written:")

@@ -12,7 +12,7 @@ from rlaudit.errors import UsageError
 
 DASH = "-"
 RECORD = "record"  # reads nothing itself: a `-` belongs to the command that it runs
-WRITTEN = "--write"  # how options that name a file to be written begin
+WRITTEN = ("--write", "--tokens")  # how options that name a file to be written begin
 FOLDERS = ("--run-dir",)
 _PARQUET = b"PAR1"
 # What a command reads, if its first bytes do not show it. A log that begins with a brace is JSON, line by line.

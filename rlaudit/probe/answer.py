@@ -13,6 +13,7 @@ CUT = -9000.0
 MOST_NATS = 1e6
 # vLLM's own name of a token if `return_tokens_as_token_ids` was given.
 ID_PREFIX = "token_id:"
+MOST_DIGITS = 9
 
 
 class NotAnAnswer(ValueError):
@@ -29,6 +30,15 @@ class Position:
     top: Mapping[str, float]
     cut: frozenset[str]
 
+    @property
+    def names(self) -> Iterator[str]:
+        """The names of the token and of every alternative."""
+        yield from (self.token, *self.top, *self.cut)
+
+    def ranked(self, most: int) -> list[tuple[str, float]]:
+        """Return the likeliest alternatives, the best first. vLLM lists the drawn token as well, wherever it ranks."""
+        return sorted(self.top.items(), key=lambda pair: -pair[1])[:most]
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -38,9 +48,22 @@ class Answer:
     # Logprob of each token of the prompt, None for the first; empty if none was requested.
     prompt: tuple[float | None, ...] = ()
 
+    @property
+    def next(self) -> Position:
+        """The first token of the first choice. Raises NotAnAnswer if there is none."""
+        for position in self.drawn():
+            return position
+        raise NotAnAnswer("it has no token")
+
     def drawn(self, place: int = 0) -> Iterator[Position]:
         """Yield the position of each choice that is long enough."""
         return (positions[place] for positions in self.choices if len(positions) > place)
+
+
+def id_of(token: str) -> int | None:
+    """Return the id that a server names a token by; None if it names it by its text."""
+    digits = token.removeprefix(ID_PREFIX)
+    return int(digits) if digits != token and digits.isdecimal() and len(digits) <= MOST_DIGITS else None
 
 
 def of_completion(document: Any) -> Answer:

@@ -1,7 +1,7 @@
 """How much a probe may ask of a server, and what it has asked."""
 
+import time
 from dataclasses import dataclass, field
-from threading import Lock
 
 
 class Spent(Exception):
@@ -16,12 +16,16 @@ class Budget:
     tokens: int
     asked: int = 0
     generated: int = 0
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Since the first question."""
+        return time.monotonic() - self.started
 
     def take(self, tokens: int) -> None:
         """Count one request for so many tokens. Raises Spent if it goes beyond the budget."""
-        with self._lock:
-            if self.asked + 1 > self.requests or self.generated + tokens > self.tokens:
-                raise Spent(f"the budget of {self.requests} requests and {self.tokens} tokens is spent")
-            self.asked += 1
-            self.generated += tokens
+        if self.asked + 1 > self.requests or self.generated + tokens > self.tokens:
+            raise Spent(f"the budget of {self.requests} requests and {self.tokens} tokens is spent")
+        self.asked += 1
+        self.generated += tokens

@@ -22,7 +22,7 @@ from rlaudit.probe.answer import Position
 DECIDES = 7.0
 # Of one prompt, nats: none decides against all others, as noise or equal logits may exchange two ranks.
 MOST = 30.0
-# A prediction is told from another if it is so many tolerances from it.
+# A prediction is known from another if it is so many tolerances from it.
 APART = 4.0
 
 
@@ -88,9 +88,9 @@ def context_of(
 ) -> Context:
     """Return the context of a position that was requested with every parameter neutral.
 
-    listed: how many alternatives were requested. vLLM lists the token that was drawn as well, which may rank far below.
+    listed: how many alternatives were requested.
     """
-    ranked = sorted(position.top.items(), key=lambda pair: -pair[1])[:listed]
+    ranked = position.ranked(listed)
     tokens = tuple(token for token, _ in ranked)
 
     def among(names: Iterable[str]) -> NDArray[np.bool_]:
@@ -108,7 +108,7 @@ class Fit:
     without: float
     applied: float
 
-    def told(self, tolerance: float) -> bool | None:
+    def shows(self, tolerance: float) -> bool | None:
         """Return whether the report has the change, None if neither or both fit."""
         if self.without <= tolerance and self.applied > APART * tolerance:
             return False

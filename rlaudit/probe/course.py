@@ -11,11 +11,11 @@ from rlaudit.errors import NotFinished
 from rlaudit.probe.answer import NotAnAnswer
 from rlaudit.probe.budget import Spent
 from rlaudit.probe.change import changes
-from rlaudit.probe.checked import Checked, checks, untold
+from rlaudit.probe.checked import Checked, checks, unanswered
 from rlaudit.probe.meet import Who, meet
 from rlaudit.probe.observed import Observations, observe
+from rlaudit.probe.parameter import Parameter, observed_parameter, unknown
 from rlaudit.probe.server import Refused, Server, Stopped
-from rlaudit.probe.told import Told, tell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +31,10 @@ class Answered:
 
 @dataclass(frozen=True, kw_only=True)
 class Probed:
-    """What the answers of one server tell."""
+    """What the answers of one server show."""
 
     who: Who
-    parameters: Sequence[Told]
+    parameters: Sequence[Parameter]
     checks: Sequence[Answered]
     # Root mean square difference between the reports of equal requests, of the noisiest prompt, nats.
     noise: float
@@ -44,9 +44,10 @@ class Probed:
     # Why the course ended early.
     stopped: str | None = None
 
-    def parameter(self, name: str) -> Told | None:
-        """Return what is told of a parameter, None if the course ended before it."""
-        return next((parameter for parameter in self.parameters if parameter.name == name), None)
+    def parameter(self, name: str) -> Parameter:
+        """Return what is known of a parameter; nothing if the course ended before it."""
+        named = (parameter for parameter in self.parameters if parameter.name == name)
+        return next(named, unknown(name, "the probe ended before it"))
 
 
 def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> Probed:
@@ -54,8 +55,7 @@ def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> 
 
     Raises NotFinished if the server cannot be asked at all.
     """
-    start = time.monotonic()
-    parameters: list[Told] = []
+    parameters: list[Parameter] = []
     answered: list[Answered] = []
     noise, stopped = 0.0, None
     try:
@@ -68,7 +68,7 @@ def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> 
         noise = seen.noise
         for change in changes():
             say_now(f"{server.address}: {change.name}")
-            parameters.append(tell(server, change, seen))
+            parameters.append(observed_parameter(server, change, seen))
         seen = replace(seen, reported=frozenset(parameter.name for parameter in parameters if parameter.in_report))
         for check in checks():
             say_now(f"{server.address}: {check.question}")
@@ -92,7 +92,7 @@ def probe(server: Server, model: str | None, say_now: Callable[[str], None]) -> 
         noise=noise,
         requests=server.budget.asked,
         tokens=server.budget.generated,
-        seconds=time.monotonic() - start,
+        seconds=server.budget.seconds,
         stopped=stopped,
     )
 
@@ -101,4 +101,4 @@ def _asked(ask: Callable[[Server, Observations], Checked], server: Server, seen:
     try:
         return ask(server, seen)
     except (Refused, NotAnAnswer) as error:
-        return untold(f"the server does not answer as asked: {error}")
+        return unanswered(f"the server does not answer as asked: {error}")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.causes.attribution.semantic_signatures import FILTERS_NOT_REPLAYED, TRAINER_TEMPERATURE
+from rlaudit.causes.attribution.semantic_signatures import RAW_LOGPROBS, causes_of_parameters
 from rlaudit.diagnosis.semantic import step_of
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
-from rlaudit.meaning.candidates import FILTERS, PENALTIES, RAW, Semantics
+from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.probe.course import Probed
 from rlaudit.text.enumerated import enumerated
 from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
@@ -21,30 +21,27 @@ from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_sampling import Meanings
 
-RAW_LOGPROBS, PENALTY = "raw-logprobs", "penalty"
 NO_TRAINER = "no trainer was named"
 NAME_ONE = "name the trainer: --config run.sh, or --temperature T and --trainer-temperature T"
 NOT_MEASURED = "a probe has no logprobs of the trainer"
-COMPARE = "log the trainer's logprobs beside the rollouts' and compare them, or run an ablation"
 
 
 def layers_of(probed: Probed, meanings: "Meanings | None") -> list[Judgement]:
     """Return the judgement of each layer. meanings: the rollouts' request and the trainer, None if none was named."""
     semantic = untested(Layer.SEMANTIC, NO_TRAINER, NAME_ONE) if meanings is None else _semantic(probed, meanings)
-    return [semantic, *(untested(layer, NOT_MEASURED, COMPARE) for layer in (Layer.INFERENCE_PATH, Layer.OBJECTIVE))]
+    later = (Layer.INFERENCE_PATH, Layer.OBJECTIVE)
+    return [semantic, *(untested(layer, NOT_MEASURED, _command(probed)) for layer in later)]
 
 
-def reported_of(probed: Probed, sampling: Semantics) -> tuple[Semantics, tuple[str, ...]]:
-    """Return what a report of such a request means, and the parameters of the request of which that is not told."""
-    on = asked_of(sampling)
-    parameters = {name: probed.parameter(name) for name in on}
-    open_names = tuple(
-        name for name, parameter in parameters.items() if parameter is None or parameter.in_report is None
-    )
-    without = {
-        name: getattr(RAW, name) for name, parameter in parameters.items() if parameter and not parameter.in_report
-    }
-    return replace(sampling, **without), open_names
+def _command(probed: Probed) -> str:
+    """Return what scores live samples as the trainer would."""
+    return f"rlaudit probe {probed.who.address} --score MODEL"
+
+
+def reported_of(probed: Probed, sampling: Semantics) -> Semantics:
+    """Return what a report of such a request means: what the server is known to leave out of it is neutral."""
+    left_out = [name for name in asked_of(sampling) if probed.parameter(name).in_report is False]
+    return replace(sampling, **{name: getattr(RAW, name) for name in left_out})
 
 
 def asked_of(sampling: Semantics) -> tuple[str, ...]:
@@ -54,79 +51,65 @@ def asked_of(sampling: Semantics) -> tuple[str, ...]:
 
 def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
     sampling, trainer = meanings.sampling, meanings.trainer
-    reported, untold = reported_of(probed, sampling)
-    apart = [name for name in reported.differences(trainer) if name not in untold]
-    dropped = [name for name in asked_of(sampling) if _drawn(probed, name) is False]
-    hidden = [answer for answer in probed.checks if answer.name == "draws" and answer.checked.found]
-    evidence = tuple(
-        f"{name}: {parameter.because}"
-        for name in asked_of(sampling)
-        if (parameter := probed.parameter(name)) is not None
-    )
+    asked = [probed.parameter(name) for name in asked_of(sampling)]
+    evidence = tuple(f"{parameter.name}: {parameter.because}" for parameter in asked)
+    reported = reported_of(probed, sampling)
+    unknown = [parameter.name for parameter in asked if parameter.in_report is None]
+    mixed = [parameter.name for parameter in asked if parameter.mixed]
+    dropped = [parameter.name for parameter in asked if parameter.in_draws is False]
+    unsure = [parameter.name for parameter in asked if parameter.in_draws is None]
+    apart = [name for name in reported.differences(trainer) if name not in unknown]
+    hidden = [answer.checked.answer for answer in probed.checks if answer.name == "draws" and answer.checked.found]
+
+    def judged(verdict: Verdict, because: str, **words: Any) -> Judgement:
+        return judged_as(Layer.SEMANTIC, verdict, because, evidence=evidence, **words)
+
+    if mixed:
+        return judged(
+            Verdict.MISMATCH,
+            f"some answers have {enumerated(mixed)} in the report and others not: several servers share this address",
+            words="replicas that differ",
+            falsifier="one server behind the address",
+            following="probe each replica at its own address, and start them all alike",
+        )
     if dropped:
-        return judged_as(
-            Layer.SEMANTIC,
+        return judged(
             Verdict.MISMATCH,
             f"the server does not apply {enumerated(dropped)}: its draws do not follow",
             words=f"{enumerated(dropped)} not applied",
-            evidence=evidence,
             falsifier="draws that follow it",
             following="look at what stands between the client and vLLM: a router, a gateway, a plug-in",
         )
     if apart:
-        cause = _cause(apart, reported, sampling)
-        return judged_as(
-            Layer.SEMANTIC,
+        is_left_out = any(getattr(reported, name) != getattr(sampling, name) for name in apart)
+        causes = (RAW_LOGPROBS,) if is_left_out else tuple(sorted(causes_of_parameters(apart)))
+        return judged(
             Verdict.MISMATCH,
             f"the report is {reported.describe()}, the trainer computes {trainer.describe()}",
-            causes=(cause,),
-            evidence=evidence,
+            causes=causes,
             falsifier="a report that changes with the parameter as the trainer's logprobs do",
-            following=raw_step(probed.who.release) if cause == RAW_LOGPROBS else step_of(cause, sampling),
+            following=raw_step(probed.who.release) if is_left_out else step_of(causes[0], sampling),
         )
     if hidden:
-        return judged_as(
-            Layer.SEMANTIC,
+        return judged(
             Verdict.MISMATCH,
-            hidden[0].checked.answer,
+            f"with every parameter neutral, {hidden[0]}",
             words="hidden sampling",
-            evidence=evidence,
             falsifier="draws that follow the reported distribution",
-            following="write every parameter out, and look for a plug-in or logits processor",
+            following="look for a plug-in or a logits processor of the server",
         )
-    if untold:
-        return judged_as(
-            Layer.SEMANTIC,
+    if unknown:
+        return judged(
             Verdict.INCONCLUSIVE,
-            f"whether the report has {enumerated(untold)} is not told",
-            evidence=evidence,
-            following=f"sample without {enumerated(untold)}, or {COMPARE}",
+            f"whether the report has {enumerated(unknown)} is not known",
+            following=f"sample without {enumerated(unknown)}, or {_command(probed)}",
         )
-    unsure = [name for name in asked_of(sampling) if _drawn(probed, name) is None]
-    return judged_as(
-        Layer.SEMANTIC,
+    return judged(
         Verdict.NOTHING_FOUND if unsure else Verdict.MATCH,
         f"the report is what the trainer computes: {reported.describe()}"
-        + (f"; whether draws follow {enumerated(unsure)} is not told" if unsure else ""),
-        evidence=evidence,
+        + (f"; whether draws follow {enumerated(unsure)} is not known" if unsure else ""),
         falsifier="a report that leaves out a parameter of the request",
     )
-
-
-def _drawn(probed: Probed, name: str) -> bool | None:
-    parameter = probed.parameter(name)
-    return None if parameter is None else parameter.in_draws
-
-
-def _cause(apart: Sequence[str], reported: Semantics, sampling: Semantics) -> str:
-    """Return the cause by its name in `explain`."""
-    if reported != sampling and any(getattr(reported, name) != getattr(sampling, name) for name in apart):
-        return RAW_LOGPROBS
-    if set(apart) <= set(FILTERS):
-        return FILTERS_NOT_REPLAYED
-    if set(apart) <= {*PENALTIES, "logit_bias"}:
-        return PENALTY
-    return TRAINER_TEMPERATURE
 
 
 def raw_step(release: str | None) -> str:
@@ -142,31 +125,35 @@ def answer_of(probed: Probed) -> list[str]:
     reports: dict[Any, list[str]] = {True: [], False: [], None: []}
     for parameter in probed.parameters:
         reports[parameter.in_report].append(parameter.name)
-    has, lacks, untold = reports[True], reports[False], reports[None]
+    has, lacks = reports[True], reports[False]
+    mixed = [parameter.name for parameter in probed.parameters if parameter.mixed]
+    unknown = [name for name in reports[None] if name not in mixed]
     lines = []
     if lacks and not has:
-        lines.append(f"The logprobs are raw: they leave out {_which(lacks, probed)}.")
-        lines.append("A trainer that divides its logits by the temperature computes them only at temperature 1.")
+        lines.append(f"The logprobs are raw: they leave out {named(lacks, probed)}.")
+        lines.append("They fit a trainer that leaves them out as well; any other only at temperature 1, unfiltered.")
     elif has and not lacks:
-        lines.append(f"The logprobs are processed: they have {_which(has, probed)}.")
+        lines.append(f"The logprobs are processed: they have {named(has, probed)}.")
     elif has and lacks:
         lines.append(f"The logprobs have {enumerated(has)}, and leave out {enumerated(lacks)}.")
     dropped = [parameter.name for parameter in probed.parameters if parameter.in_draws is False]
     if dropped:
         lines.append(f"The server does not apply {enumerated(dropped)}: something before the sampler drops it.")
+    if mixed:
+        lines.append(f"Some answers have {enumerated(mixed)} and others not: several servers share this address.")
     lines += [
         f"{_sentence(answer.checked.answer)}."
         for answer in probed.checks
         if answer.checked.found and answer.name in LEADS
     ]
-    if untold:
-        lines.append(f"Not told: {enumerated(untold)} (the reasons are below).")
+    if unknown:
+        lines.append(f"Not known: {enumerated(unknown)}; the reasons are below.")
     return lines
 
 
-def _which(names: Sequence[str], probed: Probed) -> str:
-    whole = len(names) == len(probed.parameters)
-    return "every sampling parameter" if whole else enumerated(names)
+def named(names: Sequence[str], probed: Probed) -> str:
+    """Return the names, one word if they are all."""
+    return "every sampling parameter" if len(names) == len(probed.parameters) else enumerated(names)
 
 
 # Checks whose finding changes what a rollout means.

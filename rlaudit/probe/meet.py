@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.errors import NotFinished
-from rlaudit.probe.answer import Answer, NotAnAnswer
-from rlaudit.probe.server import Refused, Server
+from rlaudit.probe.answer import NotAnAnswer
+from rlaudit.probe.server import AS_IDS, CHAT, COMPLETIONS, Refused, Server
 from rlaudit.text.printable import one_line, printable
 
 TRIED = "The name of the dog was"
 # What a server of another kind than vLLM may refuse.
 OPTIONAL = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
-AS_IDS = "return_tokens_as_token_ids"
-LOGPROBS = (20, 5, 2, 1)
+LOGPROBS = (20, 5, 2)
+FEWEST_LISTED = 2
 MOST_OF_A_NAME = 200
 CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{([^}\n]{0,4000})\}", re.MULTILINE)
 LABEL = re.compile(r'(\w{1,60})="([^"]{0,200})"')
@@ -57,7 +57,7 @@ def meet(server: Server, model: str | None = None) -> Who:
         release=_release(release),
         model=_name(server.model),
         most_tokens=models.get(server.model),
-        endpoint="v1/chat/completions" if server.chat else "v1/completions",
+        endpoint=CHAT if server.chat else COMPLETIONS,
         logprobs=server.most_logprobs,
         choices=server.most_choices,
         refuses=dict(server.refuses),
@@ -78,15 +78,14 @@ def _models(server: Server) -> dict[str, int | None]:
 
 def _settle(server: Server) -> None:
     """Leave out what the server refuses, one thing after the other, in completions and then in chats."""
-    refusals: list[str] = []
-    for chat in (False, True):
+    refused = []
+    for path, chat in ((COMPLETIONS, False), (CHAT, True)):
         server.chat = chat
-        if _tried(server, refusals):
+        refusals: list[str] = []
+        if _tried(server, refusals) or _without_extras(server, refusals):
             return
-        if _without_extras(server, refusals):
-            return
-    why = f": {refusals[-1]}" if refusals else ""
-    raise NotFinished(f"{server.address} returns no logprobs, for completions or chats{why}", "does it serve a model?")
+        refused.append(f"{path}: {refusals[-1]}")
+    raise NotFinished(f"{server.address} returns no logprobs. {'; '.join(refused)}", "does it serve a model?")
 
 
 def _without_extras(server: Server, refusals: list[str]) -> bool:
@@ -113,15 +112,19 @@ def _without_extras(server: Server, refusals: list[str]) -> bool:
 
 
 def _tried(server: Server, refusals: list[str]) -> bool:
+    """Return whether alternatives are listed; from then on as many are requested as are."""
     try:
-        return _has_alternatives(server.ask(TRIED, choices=server.most_choices))
+        drawn = list(server.ask(TRIED, choices=server.most_choices).drawn())
     except (Refused, NotAnAnswer) as error:
         refusals.append(str(error))
         return False
-
-
-def _has_alternatives(answer: Answer) -> bool:
-    return any(len(position.top) > 1 for position in answer.drawn())
+    # vLLM lists a drawn token of a lower rank as well.
+    listed = min((len(position.top) for position in drawn), default=0)
+    if listed < FEWEST_LISTED:
+        refusals.append("it lists no alternatives")
+        return False
+    server.most_logprobs = min(server.most_logprobs, listed)
+    return True
 
 
 def _cache(metrics: object) -> dict[str, str]:

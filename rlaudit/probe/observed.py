@@ -1,13 +1,13 @@
 """What a server answers to one prompt: the report of the next token, and the tokens that were drawn from it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rlaudit.probe.answer import ID_PREFIX, Answer, NotAnAnswer, Position
+from rlaudit.probe.answer import ID_PREFIX, Answer, NotAnAnswer, Position, id_of
 from rlaudit.probe.change import Change, Context, context_of
 from rlaudit.probe.contexts import OPEN, REPEATING
 from rlaudit.probe.server import Refused, Server
@@ -18,32 +18,38 @@ FEWEST_LISTED = 4
 # Two equal requests may differ by this on any hardware (0.02 nats: 2 % of a ratio); a larger difference is noise that
 # was measured here.
 LEAST_TOLERANCE = 0.02
+# Of a token that was generated before, else a penalty of it hardly shows.
+LEAST_SHARE = 0.01
 NOISES = 2.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the completions of a prompt: the next token, or the one after a first token."""
+
+    prompt: str
+    first: str | None = None
+
+    def request(self, choices: int, **asked: Any) -> dict[str, Any]:
+        """Return the request that asks for this place."""
+        return {"prompt": self.prompt, "tokens": 1 if self.first is None else 2, "choices": choices, **asked}
+
+    def positions(self, answer: Answer) -> list[Position]:
+        """Return what an answer has at this place."""
+        if self.first is None:
+            return [choice[0] for choice in answer.choices if choice]
+        return [choice[1] for choice in answer.choices if len(choice) > 1 and choice[0].token == self.first]
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """A prompt with every parameter neutral. place: 0 for the next token, 1 for the one after `first`."""
+    """A place with every parameter neutral."""
 
-    prompt: str
-    place: int
+    place: Place
     context: Context
     # One report of each repeat.
     reports: Sequence[Position]
     drawn: Sequence[str]
-    first: str | None = None
-
-    def positions(self, answer: Answer) -> list[Position]:
-        """Return the positions of an answer that stand in this context."""
-        return [
-            choice[self.place]
-            for choice in answer.choices
-            if len(choice) > self.place and (self.first is None or choice[0].token == self.first)
-        ]
-
-    def request(self, choices: int, **asked: Any) -> dict[str, Any]:
-        """Return the request that asks for this place again."""
-        return {"prompt": self.prompt, "tokens": self.place + 1, "choices": choices, **asked}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +79,13 @@ class Observations:
 
 def observe(server: Server) -> Observations:
     """Ask every prompt twice with every parameter neutral."""
-    opened = [observed for prompt in OPEN if (observed := _open(server, prompt, _twice(server, prompt, 1)))]
+    opened = [_open(server, Place(prompt), _twice(server, prompt, 1)) for prompt in OPEN]
     answers = {prompt: _twice(server, prompt, 2) for prompt in REPEATING}
-    repeating = [observed for prompt, twice in answers.items() if (observed := _next(server, prompt, twice))]
-    repeated = [observed for prompt, twice in answers.items() if (observed := _second(server, prompt, twice))]
-    noise = max((_noise(observed.reports) for observed in (*opened, *repeating, *repeated)), default=0.0)
-    return Observations(opened, repeating, repeated, noise)
+    repeating = [_repeating(server, Place(prompt), twice) for prompt, twice in answers.items()]
+    repeated = [_repeating(server, Place(prompt, _commonest(twice)), twice) for prompt, twice in answers.items()]
+    of_use = [[observed for observed in each if observed is not None] for each in (opened, repeating, repeated)]
+    noise = max((_noise(observed.reports) for each in of_use for observed in each), default=0.0)
+    return Observations(of_use[0], of_use[1], of_use[2], noise)
 
 
 def _twice(server: Server, prompt: str, tokens: int) -> list[Answer]:
@@ -91,50 +98,49 @@ def _twice(server: Server, prompt: str, tokens: int) -> list[Answer]:
     return answers
 
 
-def _open(server: Server, prompt: str, answers: Sequence[Answer]) -> Observed | None:
-    reports = [position for answer in answers for position in list(answer.drawn())[:1]]
-    if not reports or len(reports[0].top) < FEWEST_LISTED:
+def _commonest(answers: Sequence[Answer]) -> str:
+    """Return the commonest first token, "" if there is none."""
+    firsts = Counter(position.token for answer in answers for position in answer.drawn())
+    return next((token for token, _ in firsts.most_common(1)), "")
+
+
+def _observed(server: Server, place: Place, answers: Sequence[Answer], **marked: Any) -> Observed | None:
+    """Return what was answered at a place; None if too little is listed there. marked: tokens, as `context_of`."""
+    per_answer = [positions for answer in answers if (positions := place.positions(answer))]
+    if not per_answer or len(per_answer[0][0].top) < FEWEST_LISTED:
         return None
-    first = context_of(reports[0], server.most_logprobs)
-    if first.likeliest > MOST_SURE:
+    context = context_of(per_answer[0][0], server.most_logprobs, **marked)
+    drawn = [position.token for positions in per_answer for position in positions]
+    return Observed(place, context, [positions[0] for positions in per_answer], drawn)
+
+
+def _open(server: Server, place: Place, answers: Sequence[Answer]) -> Observed | None:
+    observed = _observed(server, place, answers)
+    if observed is None or observed.context.likeliest > MOST_SURE:
         return None
     # Neither the likeliest, which a bias hardly moves, nor a rare one.
-    biased = context_of(reports[0], server.most_logprobs, biased=first.tokens[2])
-    return Observed(prompt, 0, biased, reports, [position.token for answer in answers for position in answer.drawn()])
+    return _observed(server, place, answers, biased=observed.context.tokens[2])
 
 
-def _next(server: Server, prompt: str, answers: Sequence[Answer]) -> Observed | None:
-    """Return the next token of a prompt, if one of those listed stands in it."""
-    reports = [position for answer in answers for position in list(answer.drawn())[:1]]
-    if not reports or len(reports[0].top) < FEWEST_LISTED:
+def _repeating(server: Server, place: Place, answers: Sequence[Answer]) -> Observed | None:
+    """Return a place if one of the tokens listed stands before it: a generated one, if one was generated."""
+    listed = [token for answer in answers for position in place.positions(answer) for token in position.top]
+    generated = [] if place.first is None else [place.first]
+    in_prompt = _tokens_of(server, place.prompt, listed)
+    observed = _observed(server, place, answers, generated=generated, in_prompt=in_prompt)
+    if observed is None:
         return None
-    context = context_of(reports[0], server.most_logprobs, (), _tokens_of(server, prompt, reports[0].top))
-    if not context.before_K.any() or context.before_K.all():
-        return None
-    return Observed(prompt, 0, context, reports, [position.token for answer in answers for position in answer.drawn()])
+    context = observed.context
+    if generated:
+        return observed if np.exp(context.logprobs_K[context.generated_K]).sum() > LEAST_SHARE else None
+    return observed if context.before_K.any() and not context.before_K.all() else None
 
 
-def _second(server: Server, prompt: str, answers: Sequence[Answer]) -> Observed | None:
-    """Return the place after the commonest first token, if that token may come again there."""
-    firsts = Counter(choice[0].token for answer in answers for choice in answer.choices if len(choice) > 1)
-    for first, _ in firsts.most_common(1):
-        per_answer = [[choice[1] for choice in answer.choices if len(choice) > 1 and choice[0].token == first]
-                      for answer in answers]  # fmt: skip
-        reports = [positions[0] for positions in per_answer if positions]
-        if not reports or len(reports[0].top) < FEWEST_LISTED or first not in reports[0].top:
-            continue
-        context = context_of(reports[0], server.most_logprobs, [first], _tokens_of(server, prompt, reports[0].top))
-        if np.exp(context.logprobs_K[context.generated_K]).sum() > 0.01:
-            drawn = [position.token for positions in per_answer for position in positions]
-            return Observed(prompt, 1, context, reports, drawn, first)
-    return None
-
-
-def _tokens_of(server: Server, prompt: str, listed: Iterable[str]) -> list[str]:
+def _tokens_of(server: Server, prompt: str, listed: Sequence[str]) -> list[str]:
     """Return the names of the prompt's tokens, as the server writes them; by their text if it shows no ids."""
-    if any(token.startswith(ID_PREFIX) for token in listed):
+    if any(id_of(token) is not None for token in listed):
         return [f"{ID_PREFIX}{token}" for token in server.ids_of(prompt) or ()]
-    return [token for token in listed if token.strip() and token.strip() in prompt]
+    return [token for token in dict.fromkeys(listed) if token.strip() and token.strip() in prompt]
 
 
 def _noise(reports: Sequence[Position]) -> float:

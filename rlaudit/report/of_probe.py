@@ -1,40 +1,67 @@
 """The report of a probe; its part is under the key `probe`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.judgement import counted, exit_code_of
-from rlaudit.diagnosis.move import Change
 from rlaudit.layers import Verdict
 from rlaudit.probe.course import Probed
 from rlaudit.probe.judge import NAME_ONE, answer_of, layers_of
 from rlaudit.probe.move import move_between
 from rlaudit.report.new_report import new_report
+from rlaudit.report.of_comparison import document_of as compared_of
 from rlaudit.report.parts.probe import Probe
 from rlaudit.severity import FailFor, Threshold
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_sampling import Meanings
+    from rlaudit.diagnosis.compare_tables import Comparer
     from rlaudit.diagnosis.move import Move
     from rlaudit.layers import Judgement
+    from rlaudit.probe.samples import Samples
     from rlaudit.report.report import Report
 
 
 def document_of(
-    servers: Sequence[Probed], meanings: "Meanings | None", threshold: Threshold, requires_match: bool = False
+    servers: Sequence[Probed],
+    meanings: "Meanings | None",
+    threshold: Threshold,
+    requires_match: bool = False,
+    sampled: "Mapping[str, Samples] | None" = None,
+    scored: "Comparer | str | None" = None,
 ) -> "Report":
-    """Return the report of one server, or of today's and the new one."""
+    """Return the report of one server, or of today's and the new one.
+
+    sampled: live samples by the server's address, if they were wanted. scored: their comparison with a model's scores,
+    or why there is none.
+    """
     judged = [layers_of(probed, meanings) for probed in servers]
     *before, last = servers
-    move = move_between(before[0], last, (judged[0], judged[-1]), meanings) if before else None
+    layers = judged[-1]
+    move = move_between(before[0], last, (judged[0], layers), meanings) if before else None
+    compared: Report | None = None
+    if scored is not None and not isinstance(scored, str):
+        compared = compared_of(scored, threshold, False, requires_match)
+        layers = _with_scores(layers, compared["layers"])
+        # A meaning that gets worse comes first, and the server's own answers show it without any noise.
+        if move is not None and not move.changes[0].change.is_worse:
+            move = compared["move"].between(before[0].who.release, last.who.release)
+    wanting = {address: samples.lacks for address, samples in (sampled or {}).items() if samples.lacks}
+    unfinished = any(probed.stopped for probed in servers) or any(not each.rows for each in (sampled or {}).values())
+    counts = _counts(layers, move, meanings, threshold, scored is not None)
     report: Report = {
         **new_report(
             "probe",
-            _exit_code(servers, judged[-1], move, meanings, threshold, requires_match),
+            exit_code_of(counts, unfinished or isinstance(scored, str), threshold.fails, requires_match),
             before=before[0].who.release if before else None,
             after=last.who.release,
-            layers=judged[-1],
-            not_seen=_not_seen(servers, meanings),
+            layers=layers,
+            not_seen=[
+                *_not_seen(servers, meanings),
+                *(f"live samples of {address}: {lacks}" for address, lacks in wanting.items()),
+                *([f"nothing was scored: {scored}"] if isinstance(scored, str) and not wanting else []),
+                *(compared["not_seen"] if compared is not None else []),
+            ],
         ),
         "probe": Probe(
             servers=servers,
@@ -45,30 +72,34 @@ def document_of(
     }
     if move is not None:
         report["move"] = move
+    if compared is not None:
+        report["comparisons"], report["token_figures"] = compared["comparisons"], compared["token_figures"]
+    report["not_seen"] = list(dict.fromkeys(report["not_seen"]))
     return report
 
 
-def _exit_code(
-    servers: Sequence[Probed],
+def _with_scores(probed: "Sequence[Judgement]", compared: "Sequence[Judgement]") -> "list[Judgement]":
+    """Return the layers of both: a meaning that the server's own answers show to be wrong stands."""
+    if probed[0].verdict is not Verdict.MISMATCH:
+        return list(compared)
+    return [probed[0], *(compared if compared[0].verdict is Verdict.MISMATCH else probed)[1:]]
+
+
+def _counts(
     layers: "Sequence[Judgement]",
     move: "Move | None",
     meanings: "Meanings | None",
     threshold: Threshold,
-    requires_match: bool,
-) -> int:
-    """Return the exit code: of what the move does to the meaning of logprobs, or of what the trainer assumes.
+    scored: bool,
+) -> Sequence[Verdict]:
+    """Return the verdicts that the exit code is made of: what the move does, or what the trainer assumes.
 
-    A probe does not judge the later layers. Without a trainer and without a move it states facts, which are no fault.
+    A probe without scores does not judge the later layers. Without a trainer and a move it states facts, no fault.
     """
-    if any(probed.stopped for probed in servers):
-        return 3
+    judged = 3 if scored else 1
     if move is not None and (meanings is None or threshold.fail_for is FailFor.MOVE):
-        change = move.changes[0].change
-        verdict = Verdict.INCONCLUSIVE if change is Change.UNKNOWN else Verdict.MATCH
-        return exit_code_of([Verdict.MISMATCH if change.is_worse else verdict], False, threshold.fails, requires_match)
-    if meanings is None:
-        return 0
-    return exit_code_of(counted(layers[:1], None, FailFor.STATE), False, threshold.fails, requires_match)
+        return counted(layers, move, FailFor.MOVE)[:judged]
+    return [] if meanings is None else counted(layers[:judged], None, FailFor.STATE)
 
 
 def _not_seen(servers: Sequence[Probed], meanings: "Meanings | None") -> list[str]:

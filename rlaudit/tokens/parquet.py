@@ -39,6 +39,8 @@ from rlaudit.tokens.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOP
 REQUIRED = (*IDENTITY, "rollout_logprob")
 LOGPROBS = ("rollout_logprob", "trainer_logprob")
 KNOWN = (*IDENTITY, *LOGPROBS, "position", "step", "token_id", *TOKEN_COLUMNS, "reward", *TOPS)
+# Of one row per sequence, for scoring.
+PROMPTS = ("prompt_token_ids", "prompt", "messages")
 # What the metrics need, and what samples of one prompt are held by; everything else is read for a sample only.
 MEASURED = (
     *IDENTITY,
@@ -328,6 +330,7 @@ def _columns(written: pa.Schema, path: Path, part: Part) -> list[str]:
     if repeated:
         raise UsageError(f"{path}: several columns are called {repeated[0]}", "keep one of them")
     by_sequence = next(is_list_type(schema.field(name).type) for name in LOGPROBS if name in names)
+    names += [name for name in PROMPTS if by_sequence and schema.names.count(name) == 1]
     for name in names:
         kind = schema.field(name).type
         inner = kind.value_type if is_list_type(kind) else kind

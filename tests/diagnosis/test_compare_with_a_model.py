@@ -3,18 +3,12 @@
 The model is the known one of tests/fakes, in its own trainer process; tokens are drawn from it here.
 """
 
-import importlib.util
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from laboratories import FAKES, Laboratory
-
-# Not by its name: the folder on the path would put the stand-in for torch in the way of other tests.
-_SPEC = importlib.util.spec_from_file_location("known_model_alone", FAKES / "known_model.py")
-known_model = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(known_model)
+from laboratories import Laboratory, known_model
 
 WORDS = [f"question {number} please" for number in range(16)]
 IDS = [[known_model.token_of(word) for word in text.split()] for text in WORDS]

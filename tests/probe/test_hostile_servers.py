@@ -1,5 +1,6 @@
 """A server that is broken or means harm: no traceback, no hang, no key in any output, nothing that a terminal obeys."""
 
+import gzip
 import json
 import random
 import threading
@@ -133,6 +134,40 @@ def test_an_answer_that_never_ends_takes_no_longer_than_its_limit(capsys: pytest
     assert "1 s" in capsys.readouterr().err
 
 
+def test_headers_that_never_end_take_no_longer_than_their_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        try:
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            for number in range(300):
+                handler.wfile.write(f"X-{number}: y\r\n".encode())
+                handler.wfile.flush()
+                time.sleep(0.05)
+        except OSError:
+            return
+
+    start = time.monotonic()
+    with answering(models, drip) as address:
+        assert probe(address) == 3
+    assert time.monotonic() - start < 12
+    assert "1 s" in capsys.readouterr().err
+
+
+def test_nothing_compressed_is_unpacked(capsys: pytest.CaptureFixture[str]) -> None:
+    bomb = gzip.compress(gzip.compress(b"0" * 10_000_000))
+    with answering(models, lambda handler: send(handler, 200, bomb, **{"Content-Encoding": "gzip, gzip"})) as address:
+        assert probe(address) == 3
+    assert "no JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "there", ["http://[::1", "http://xn--/", "http://127.0.0.1:abc/", "//other", "file:///etc/passwd"]
+)
+def test_a_redirect_to_anything_else_ends_the_probe(there: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with answering(models, lambda handler: send(handler, 302, b"", Location=there)) as address:
+        assert probe(address) == 3
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_a_huge_answer_is_not_read_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     def flood(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
@@ -154,6 +189,18 @@ def test_a_huge_answer_is_not_read_to_its_end(capsys: pytest.CaptureFixture[str]
 )
 def test_what_is_no_web_address_is_refused(address: str) -> None:
     assert probe(address) == 2
+
+
+def test_a_server_that_lists_no_alternatives_is_said_to(capsys: pytest.CaptureFixture[str]) -> None:
+    def without(path: str, body: bytes) -> bytes | None:
+        document = json.loads(body)
+        for choice in document.get("choices", ()):
+            choice["logprobs"]["top_logprobs"] = None
+        return json.dumps(document).encode() if "choices" in document else None
+
+    with serving(Toy(), without) as address:
+        assert probe(address) == 3
+    assert "lists no alternatives" in capsys.readouterr().err
 
 
 def test_a_server_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:

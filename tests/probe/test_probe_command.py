@@ -97,7 +97,7 @@ def test_a_budget_says_what_it_left_unasked(servers: Any, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "options", [["--key-variable", "NOT_SET"], ["--key-file", "/nowhere"], ["--temperature", "-1"]]
+    "options", [["--key-variable", "NOT_SET"], ["--key-file", "/nowhere"], ["--temperature", "-1"], ["--tokens", "-"]]
 )
 def test_what_cannot_be_is_a_wrong_command_line(servers: Any, options: list[str]) -> None:
     assert run(["probe", servers["raw"], *options]) == 2

@@ -4,6 +4,7 @@ A meaning may have several causes: a trainer that forgot temperature and filters
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rlaudit.causes.attribution.cause import LEAST_SHARE, Signature
@@ -51,7 +52,7 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
     if meaning.verdict is not Verdict.MISMATCH:
         return SemanticNames()
     if meaning.kind is Kind.TRAINER:
-        return SemanticNames(by_report=_of_parameters(meaning.theta_report.differences(train, tolerance=0.0)))
+        return SemanticNames(by_report=causes_of_parameters(meaning.theta_report.differences(train, tolerance=0.0)))
     hidden = frozenset({HIDDEN_TRUNCATION}) if figures.cut else frozenset()
     if meaning.kind.misreports:
         beyond = sample.filtered and not train.filtered and not meaning.theta_report.filtered
@@ -67,7 +68,8 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
     return SemanticNames(by_tokens=hidden)
 
 
-def _of_parameters(apart: tuple[str, ...]) -> frozenset[str]:
+def causes_of_parameters(apart: Iterable[str]) -> frozenset[str]:
+    """Return the causes of a report that differs from the trainer's meaning in these parameters."""
     changed_logits = dict.fromkeys((*PENALTIES, "logit_bias"), PENALTY)
     causes = {**dict.fromkeys(FILTERS, FILTERS_NOT_REPLAYED), **changed_logits}
     return frozenset(causes.get(parameter, TRAINER_TEMPERATURE) for parameter in apart)

@@ -1,21 +1,23 @@
 """Does a logprob depend on what the server holds in its cache, or on what it does at the same time?
 
-A new, long prompt is read whole the first time, and from the prefix cache after that; then it
-is asked with others in flight. Equal requests, asked one after another, say how much of a difference is noise.
+A new, long prompt is read whole the first time, and from the prefix cache after that; then it is asked with others in
+flight. Equal requests, asked one after another, say how much of a difference is noise.
 """
 
 import re
 import secrets
-from collections.abc import Sequence
 
-from rlaudit.probe.answer import NotAnAnswer, Position
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.answer import Position
+from rlaudit.probe.checked import Check, Checked
 from rlaudit.probe.observed import LEAST_TOLERANCE, Observations
-from rlaudit.probe.server import Refused, Server
+from rlaudit.probe.server import Server
 
 PROMPTS = 3
 WORDS = 120
-HITS = re.compile(r"^vllm:(?:gpu_)?prefix_cache_hits(?:_total)?(?:\{[^}]*\})?\s+([0-9.eE+]+)", re.MULTILINE)
+NOISES = 3.0
+HITS = re.compile(
+    r"^vllm:(?:gpu_)?prefix_cache_hits(?:_total)?(?:\{[^}]*\})?\s+(\d{1,18}(?:\.\d{1,18})?(?:e\+?\d\d)?)", re.MULTILINE
+)
 
 
 def ask(server: Server, seen: Observations) -> Checked:
@@ -25,12 +27,9 @@ def ask(server: Server, seen: Observations) -> Checked:
     cached, crowded, noise = [], [], []
     for _ in range(PROMPTS):
         prompt = f"{' '.join(secrets.token_hex(2) for _ in range(WORDS))} The name of the dog was"
-        try:
-            cold, warm, again = (server.ask(prompt).choices[0][0] for _ in range(3))
-            others = [{"prompt": f"{number} {prompt}"} for number in range(server.at_once - 1)]
-            crowd = server.ask_all([{"prompt": prompt}, *others])[0].choices[0][0]
-        except (Refused, NotAnAnswer, IndexError) as error:
-            return untold(f"the server does not answer a prompt of {WORDS} words: {error}")
+        cold, warm, again = (server.ask(prompt).next for _ in range(3))
+        others = [{"prompt": f"{number} {prompt}"} for number in range(server.at_once - 1)]
+        crowd = server.ask_all([{"prompt": prompt}, *others])[0].next
         noise.append(_apart(warm, again))
         cached.append(_apart(cold, warm))
         crowded.append(_apart(warm, crowd))
@@ -40,30 +39,18 @@ def ask(server: Server, seen: Observations) -> Checked:
         "equal requests, nats": max(noise),
     }
     after = _hits(server)
-    hits = "" if before is None or after is None else f"; the prefix cache was hit {after - before:.0f} times"
-    limit = max(LEAST_TOLERANCE, 3.0 * max(noise))
-    named = [
-        f"{what} ({value:.3f} nats)"
-        for what, value in (("the prefix cache", max(cached)), ("requests beside it", max(crowded)))
-        if value > limit
-    ]
-    if named:
-        return Checked(
-            found=True,
-            answer=f"logprobs depend on {' and '.join(named)}; equal requests differ by {max(noise):.1g}{hits}",
-            figures=figures,
-        )
+    hits = "" if before is None or after is None else f"; the prefix cache gave {after - before:.0f} tokens"
+    depends = max(*cached, *crowded) > max(LEAST_TOLERANCE, NOISES * max(noise))
     return Checked(
-        found=False,
-        answer=f"cold, warm and in a crowd they differ by at most {max(*cached, *crowded):.1g} nats, equal requests by "
-        f"{max(noise):.1g}{hits}",
+        found=depends,
+        answer=f"cold and warm differ by at most {max(cached):.2g} nats, alone and in a crowd by {max(crowded):.2g}, "
+        f"equal requests by {max(noise):.2g}{': more than noise' if depends else ''}{hits}",
         figures=figures,
     )
 
 
 def _apart(one: Position, other: Position) -> float:
-    common: Sequence[str] = [token for token in one.top if token in other.top]
-    return max((abs(one.top[token] - other.top[token]) for token in common), default=0.0)
+    return max((abs(one.top[token] - other.top[token]) for token in one.top.keys() & other.top.keys()), default=0.0)
 
 
 def _hits(server: Server) -> float | None:

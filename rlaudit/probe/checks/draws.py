@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.checked import Check, Checked, unanswered
 from rlaudit.probe.observed import Observations, Observed
 from rlaudit.probe.server import Server
 
@@ -23,17 +23,15 @@ def ask(server: Server, seen: Observations) -> Checked:
     del server
     draws = sum(len(observed.drawn) for observed in seen.open)
     if draws < FEWEST:
-        return untold(f"{draws} draws are too few to tell")
+        return unanswered(f"{draws} draws are too few")
     p = p_value(seen)
     figures = {"draws": float(draws), "p": p}
-    if p < SURE:
-        return Checked(
-            found=True,
-            answer=f"tokens are not drawn from the reported distribution (p {p:.2g}, {draws} draws): something else "
-            "than the parameters of the request is applied",
-            figures=figures,
-        )
-    return Checked(found=False, answer=f"{draws} draws follow the reported distribution (p {p:.2g})", figures=figures)
+    verdict = (
+        "do not follow the reported distribution, although every parameter is neutral"
+        if p < SURE
+        else "follow the reported distribution"
+    )
+    return Checked(found=p < SURE, answer=f"{draws} tokens {verdict} (p {p:.2g})", figures=figures)
 
 
 def p_value(seen: Observations, seed: int = 0) -> float:

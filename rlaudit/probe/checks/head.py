@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.checked import Check, Checked, unanswered
 from rlaudit.probe.observed import Observations
 from rlaudit.probe.server import Server
 from rlaudit.statistics.measurement.lattice import HeadPrecision, lattice_hit_rate
@@ -18,10 +18,10 @@ def ask(server: Server, seen: Observations) -> Checked:
         listed = observed.context.logprobs_K[:LISTED]
         rows_TK[row, : len(listed)] = listed
     if not len(rows_TK):
-        return untold("no prompt of those tried has an open next token with this model")
+        return unanswered("no prompt of those tried has an open next token with this model")
     evidence = lattice_hit_rate(rows_TK, 1.0)
     if evidence.verdict is HeadPrecision.UNKNOWN:
-        return untold(evidence.because)
+        return unanswered(evidence.because)
     name = "bfloat16" if evidence.verdict is HeadPrecision.BF16 else "finer than bfloat16"
     return Checked(
         found=evidence.verdict is HeadPrecision.BF16,

@@ -10,13 +10,13 @@ import numpy as np
 
 from rlaudit.probe.answer import NotAnAnswer, Position
 from rlaudit.probe.change import DECIDES, Change, changes, draws_ratio, report_fit
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.checked import Check, Checked, unanswered
 from rlaudit.probe.observed import Observations, Observed
 from rlaudit.probe.server import Refused, Server
 from rlaudit.text.enumerated import enumerated
 
-# More than for one parameter, as a usual top-p of .95 shows in one draw of twenty.
-MOST_PROMPTS = 8
+# A usual top-p of .95 shows in one draw of twenty, and in every logprob of a report that has it.
+MOST_PROMPTS, PROMPTS_IF_REPORTED = 8, 3
 # Tolerances beyond which a report is no farther off.
 FAR = 10.0
 
@@ -24,7 +24,7 @@ FAR = 10.0
 def ask(server: Server, seen: Observations) -> Checked:
     """Ask with each parameter left out by itself."""
     if not seen.open:
-        return untold("no prompt of those tried has an open next token with this model")
+        return unanswered("no prompt of those tried has an open next token with this model")
     put_in, hidden = [], []
     for change in changes():
         if change.name not in server.refuses and change.usual:
@@ -42,9 +42,9 @@ def ask(server: Server, seen: Observations) -> Checked:
 
 def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, list[object]]:
     """Return the parameter with the value that fits best, "" if none does, and the values that would not show."""
-    prompts = seen.of(change)[:MOST_PROMPTS]
-    asked = [(observed, positions) for observed in prompts if (positions := _asked(server, change, observed))]
     reported = change.name in seen.reported
+    prompts = seen.of(change)[: PROMPTS_IF_REPORTED if reported else MOST_PROMPTS]
+    asked = [(observed, positions) for observed in prompts if (positions := _asked(server, change, observed))]
     scores = {value: _scores(change, value, asked, seen.tolerance, reported) for value in change.usual}
     # The value that fits best in a prompt, of those that are sure in all: not every value can be tried in every prompt.
     sure = {value: sum(each) / len(each) for value, each in scores.items() if sum(each) > DECIDES}
@@ -60,7 +60,9 @@ def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, li
 
 def _asked(server: Server, change: Change, observed: Observed) -> list[Position]:
     try:
-        return observed.positions(server.ask(**observed.request(server.most_choices, **{change.name: None})))
+        return observed.place.positions(
+            server.ask(**observed.place.request(server.most_choices, **{change.name: None}))
+        )
     except (Refused, NotAnAnswer):
         return []
 

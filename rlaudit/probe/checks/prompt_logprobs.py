@@ -2,12 +2,10 @@
 latter depend on it.
 """
 
-import math
-
-from rlaudit.probe.answer import ID_PREFIX, NotAnAnswer
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.answer import id_of
+from rlaudit.probe.checked import Check, Checked, differing, unanswered
 from rlaudit.probe.observed import Observations
-from rlaudit.probe.server import Refused, Server
+from rlaudit.probe.server import Server
 
 TOKENS = 16
 PROMPTS = 2
@@ -17,38 +15,20 @@ def ask(server: Server, seen: Observations) -> Checked:
     """Generate some tokens, then ask for them as a prompt."""
     differences: list[float] = []
     for observed in seen.open[:PROMPTS]:
-        ids = None if server.chat else server.ids_of(observed.prompt)
+        ids = None if server.chat else server.ids_of(observed.place.prompt)
         if ids is None:
-            return untold("the server does not say which token ids a prompt has")
-        try:
-            choice = server.ask(ids, tokens=TOKENS).choices[0]
-            drawn = [_id(position.token) for position in choice]
-            read = server.ask([*ids, *drawn], prompt_logprobs=0).prompt
-        except (Refused, NotAnAnswer, ValueError) as error:
-            return untold(f"the server returns no logprobs of a prompt: {error}")
-        if len(read) != len(ids) + len(drawn):
-            continue
-        pairs = zip(read[len(ids) :], choice, strict=True)
-        differences += [abs(again - position.logprob) for again, position in pairs if again is not None]
-    if not differences or not all(map(math.isfinite, differences)):
-        return untold("the server returns no logprobs of a prompt, or no numbers")
-    largest = max(differences)
-    figures = {"largest difference, nats": largest, "tokens": float(len(differences))}
-    if largest > seen.tolerance:
-        return Checked(
-            found=True, answer=f"prompt logprobs differ from generated ones by {largest:.3f}", figures=figures
-        )
-    return Checked(
-        found=False,
-        answer=f"prompt logprobs are those of generation to {largest:.1g} nats ({len(differences)} tokens)",
-        figures=figures,
-    )
-
-
-def _id(token: str) -> int:
-    if not token.startswith(ID_PREFIX):
-        raise NotAnAnswer("it has no token ids")
-    return int(token.removeprefix(ID_PREFIX))
+            return unanswered("the server does not say which token ids a prompt has")
+        choice = server.ask(ids, tokens=TOKENS).choices[0]
+        drawn = [token for position in choice if (token := id_of(position.token)) is not None]
+        if len(drawn) < len(choice):
+            return unanswered("the server names no token ids")
+        read = server.ask([*ids, *drawn], prompt_logprobs=0).prompt[len(ids) :]
+        differences += [
+            abs(again - position.logprob) for again, position in zip(read, choice, strict=False) if again is not None
+        ]
+    if not differences:
+        return unanswered("the server returns no logprobs of a prompt")
+    return differing("both", max(differences), seen.tolerance, f" ({len(differences)} tokens)")
 
 
 CHECK = Check("prompt-logprobs", "Are the logprobs of a prompt those of generation?", ask)

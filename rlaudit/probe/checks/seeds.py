@@ -1,9 +1,8 @@
 """Is a request with a seed repeatable, to the byte?"""
 
-from rlaudit.probe.answer import NotAnAnswer
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.checked import Check, Checked, unanswered
 from rlaudit.probe.observed import Observations
-from rlaudit.probe.server import Refused, Server
+from rlaudit.probe.server import Server
 
 TOKENS = 16
 PROMPTS = 3
@@ -12,35 +11,22 @@ SEED = 7
 
 def ask(server: Server, seen: Observations) -> Checked:
     """Ask the same with the same seed twice."""
-    tokens, other, bytes_apart = 0, 0, 0
+    pairs = []
     for observed in seen.open[:PROMPTS]:
-        try:
-            one, two = (server.ask(observed.prompt, tokens=TOKENS, seed=SEED).choices[0] for _ in range(2))
-        except (Refused, NotAnAnswer) as error:
-            return untold(f"the server takes no seed: {error}")
-        for mine, its in zip(one, two, strict=False):
-            tokens += 1
-            if mine.token != its.token:
-                other += 1
-                break
-            bytes_apart += mine.logprob != its.logprob
+        one, two = (server.ask(observed.place.prompt, tokens=TOKENS, seed=SEED).choices[0] for _ in range(2))
+        pairs.append(list(zip(one, two, strict=False)))
+    tokens = sum(map(len, pairs))
     if not tokens:
-        return untold("the server returns no tokens")
-    figures = {"tokens": float(tokens), "other tokens": float(other), "other bytes": float(bytes_apart)}
+        return unanswered("the server returns no tokens")
+    other = sum(any(mine.token != its.token for mine, its in pair) for pair in pairs)
     if other:
-        return Checked(
-            found=True,
-            answer=f"in {other} of {PROMPTS} prompts another token is drawn with the same seed",
-            figures=figures,
-        )
-    if bytes_apart:
-        share = 100 * bytes_apart / tokens
-        return Checked(
-            found=True,
-            answer=f"the tokens repeat, and {share:.0f} % of {tokens} logprobs have other bytes",
-            figures=figures,
-        )
-    return Checked(found=False, answer=f"tokens and logprobs repeat to the byte ({tokens} tokens)", figures=figures)
+        return Checked(found=True, answer=f"in {other} of {len(pairs)} prompts another token is drawn")
+    apart = sum(mine.logprob != its.logprob for pair in pairs for mine, its in pair)
+    return Checked(
+        found=apart > 0,
+        answer=f"the tokens repeat, and {100 * apart / tokens:.0f} % of {tokens} logprobs have other bytes",
+        figures={"share of other bytes": apart / tokens, "tokens": float(tokens)},
+    )
 
 
 CHECK = Check("seeds", "Is a request with a seed repeatable?", ask)

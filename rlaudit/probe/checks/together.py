@@ -6,12 +6,11 @@ Of the k likeliest tokens every log probability is known then: log p / T less th
 from dataclasses import replace
 
 from rlaudit.arrays import Floats
-from rlaudit.probe.answer import NotAnAnswer
 from rlaudit.probe.change import Context, report_fit
 from rlaudit.probe.changes import temperature, top_k
-from rlaudit.probe.checked import Check, Checked, untold
+from rlaudit.probe.checked import Check, Checked, differing, unanswered
 from rlaudit.probe.observed import Observations
-from rlaudit.probe.server import Refused, Server
+from rlaudit.probe.server import Server
 
 T, K = 0.5, 3
 PROMPTS = 3
@@ -20,27 +19,21 @@ PROMPTS = 3
 def ask(server: Server, seen: Observations) -> Checked:
     """Ask for both, and hold the report against what each parameter was observed to be."""
     has_temperature, has_top_k = ("temperature" in seen.reported, "top_k" in seen.reported)
-    farthest, prompts = 0.0, 0
-    for observed in seen.open:
-        weights_K = _expected(observed.context, has_temperature, has_top_k)
-        if weights_K is None or prompts == PROMPTS:
-            continue
-        try:
-            position = server.ask(observed.prompt, temperature=T, top_k=K).choices[0][0]
-        except (Refused, NotAnAnswer, IndexError) as error:
-            return untold(f"the server does not take temperature and top_k together: {error}")
-        prompts += 1
-        farthest = max(farthest, report_fit(observed.context, position, weights_K, cuts=has_top_k).applied)
-    if not prompts:
-        return untold("in no prompt do three tokens stand apart from the others")
-    figures = {"distance, nats": min(farthest, 99.0), "prompts": float(prompts)}
-    if farthest > seen.tolerance:
-        return Checked(
-            found=True,
-            answer="temperature and top_k together are reported otherwise than each by itself",
-            figures=figures,
+    weighed = [(each, _expected(each.context, has_temperature, has_top_k)) for each in seen.open]
+    far = [
+        report_fit(
+            observed.context, server.ask(observed.place.prompt, temperature=T, top_k=K).next, weights_K, has_top_k
         )
-    return Checked(found=False, answer="temperature and top_k together are reported as each by itself", figures=figures)
+        for observed, weights_K in [pair for pair in weighed if pair[1] is not None][:PROMPTS]
+        if weights_K is not None
+    ]
+    if not far:
+        return unanswered("in no prompt do three tokens stand apart from the others")
+    return differing(
+        "with temperature and top_k, the report and what each does by itself",
+        max(fit.applied for fit in far),
+        seen.tolerance,
+    )
 
 
 def _expected(context: Context, has_temperature: bool, has_top_k: bool) -> Floats | None:

@@ -26,18 +26,20 @@ SETTINGS = ("setting", "rollouts were sampled at", "the trainer assumes")
 
 def outline(report: "Report") -> Outline:
     """Return the outline, in reading order."""
-    compared = report.get("comparisons", ())
     return Outline(
         _title(report),
-        [
-            moved(report),
-            verdicts(report),
-            Section("tables", "Tables of tokens", list(chain.from_iterable(map(_blocks, compared))), gathers=True),
-            Section("settings", "Settings", [Table(SETTINGS, _settings(report))], page_only=True),
-            not_seen(report),
-        ],
+        [moved(report), verdicts(report), *tables(report), not_seen(report)],
         facts=_facts(report),
     )
+
+
+def tables(report: "Report") -> list[Section]:
+    """Return what was compared, table by table, and at which settings."""
+    blocks = list(chain.from_iterable(map(_blocks, report.get("comparisons", ()))))
+    return [
+        Section("tables", "Tables of tokens", blocks, gathers=True),
+        Section("settings", "Settings", [Table(SETTINGS, _settings(report))], page_only=True),
+    ]
 
 
 def _title(report: "Report") -> str:

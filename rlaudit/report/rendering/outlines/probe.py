@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from rlaudit.probe.course import Answered, Probed
 from rlaudit.report.rendering.moved import TITLE, moved
 from rlaudit.report.rendering.outline import COST, Entries, Outline, Prose, Section, Table, listed, not_seen, verdicts
+from rlaudit.report.rendering.outlines.compare import tables
 from rlaudit.text.counted import counted
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-SAID = {True: "yes", False: "no", None: "not told"}
+KNOWN = {True: "yes", False: "no", None: "not known"}
 
 
 def outline(report: "Report") -> Outline:
@@ -26,6 +27,7 @@ def outline(report: "Report") -> Outline:
             *([] if report["probe"].trainer is None else [verdicts(report)]),
             Section("parameters", "Sampling parameters", [_table(before[0] if before else None, last)]),
             Section("questions", "Other questions", [Entries(_questions(before[0] if before else None, last))]),
+            *(tables(report) if "comparisons" in report else []),
             not_seen(report),
             listed("cost", COST, [_cost(probed) for probed in servers], mark=""),
         ],
@@ -58,42 +60,35 @@ def _table(today: Probed | None, after: Probed) -> Table:
         rows = [
             [
                 parameter.name,
-                SAID[parameter.in_report],
-                SAID[parameter.in_draws],
+                KNOWN[parameter.in_report],
+                KNOWN[parameter.in_draws],
                 str(parameter.prompts),
                 str(parameter.draws),
             ]
             for parameter in after.parameters
         ]
-        marked = frozenset(row for row, parameter in enumerate(after.parameters) if parameter.in_draws is False)
-        return Table(header, rows, marked=marked)
+        dropped = [row for row, parameter in enumerate(after.parameters) if parameter.in_draws is False]
+        return Table(header, rows, marked=frozenset(dropped))
     header = ("parameter", "report today", "report after", "draws today", "draws after")
-    rows, apart = [], []
-    for parameter in after.parameters:
-        old = today.parameter(parameter.name)
-        rows.append(
-            [
-                parameter.name,
-                SAID[old.in_report if old else None],
-                SAID[parameter.in_report],
-                SAID[old.in_draws if old else None],
-                SAID[parameter.in_draws],
-            ]
-        )
-        apart.append(old is not None and {old.in_report, parameter.in_report} == {True, False})
-    return Table(header, rows, marked=frozenset(row for row, is_apart in enumerate(apart) if is_apart))
+    pairs = [(today.parameter(parameter.name), parameter) for parameter in after.parameters]
+    rows = [
+        [new.name, *(KNOWN[seen] for seen in (old.in_report, new.in_report, old.in_draws, new.in_draws))]
+        for old, new in pairs
+    ]
+    apart = [row for row, (old, new) in enumerate(pairs) if {old.in_report, new.in_report} == {True, False}]
+    return Table(header, rows, marked=frozenset(apart))
 
 
 def _questions(today: Probed | None, after: Probed) -> list[tuple[str, list[str]]]:
     old = {answered.name: answered for answered in today.checks} if today else {}
     return [
-        (answered.question, _said(old.get(answered.name), answered))
+        (answered.question, _answers(old.get(answered.name), answered))
         for answered in after.checks
         if answered.checked.found is not None
     ]
 
 
-def _said(old: Answered | None, new: Answered) -> list[str]:
+def _answers(old: Answered | None, new: Answered) -> list[str]:
     if old is None or old.checked.answer == new.checked.answer:
         return [new.checked.answer]
     return [f"today: {old.checked.answer}", f"after: {new.checked.answer}"]

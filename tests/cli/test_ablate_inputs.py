@@ -3,7 +3,10 @@
 import json
 from typing import Any
 
+import pytest
 from laboratories import ONE_FACTOR, V0, V1, Laboratory, Run
+
+from rlaudit.cli.app import run as rlaudit
 
 HONEST = [{"role": "user", "content": "what is nine times four"}]
 DATED = [{"role": "user", "content": "it is DATED today"}]
@@ -24,7 +27,9 @@ def test_what_is_rendered_alike_everywhere_is_in_json_alone(laboratory: Laborato
     assert "Inputs" not in run.stdout
 
 
-def test_a_chat_that_an_engine_renders_otherwise_is_shown_before_the_layers_and_fails(laboratory: Laboratory) -> None:
+def test_a_chat_that_an_engine_renders_otherwise_is_shown_before_the_layers_and_fails(
+    laboratory: Laboratory, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = ablated(laboratory, DATED)
     inputs = run.report["inputs"]
     assert (run.exit_code, inputs["verdict"], inputs["moved"]) == (1, "mismatch", True)
@@ -35,3 +40,10 @@ def test_a_chat_that_an_engine_renders_otherwise_is_shown_before_the_layers_and_
     assert "DATED" in inputs["different"][0]["trainer"]
     assert V0 in inputs["different"][0]["engine"]
     assert run.stdout.index("Other tokens go in: ") < run.stdout.index("1. semantic")
+    for form, words in (
+        ("concise", "Other tokens go in: "),
+        ("markdown", "- inputs MISMATCH: "),
+        ("sarif", "Other tokens"),
+    ):
+        assert rlaudit(["report", str(run.folder / "report.json"), "--output", form]) == 1
+        assert words in capsys.readouterr().out

@@ -32,6 +32,8 @@ def statements(report: "Report") -> list[Finding]:
     findings: list[Finding] = list(report["findings"])
     if report["command"] == "inspect":
         return findings
+    if "inputs" in report and report["inputs"].verdict is Verdict.MISMATCH:
+        findings.append(_statement("inputs", Severity.ERROR, f"Other tokens go in: {report['inputs'].because}"))
     for judgement in report["layers"]:
         findings += _layer(judgement)
     for comparison in report.get("comparisons", ()):

@@ -34,9 +34,15 @@ def block(report: "Report") -> VerdictBlock:
         title=outline_of(report).title,
         answer=move.answer if move is not None else [_sentence(layer) for layer in report["layers"]],
         rows=_rows_of_move(move) if move is not None else [_row(layer) for layer in report["layers"]],
-        findings=[_finding(layer) for layer in open_],
+        findings=[*_inputs(report), *map(_finding, open_)],
         defects=[f"{defect.name}: {defect.about} {defect.way_out}" for defect in report.get("known_defects", ())],
     )
+
+
+def _inputs(report: "Report") -> list[str]:
+    if "inputs" not in report or report["inputs"].verdict is not Verdict.MISMATCH:
+        return []
+    return [f"inputs MISMATCH: {report['inputs'].because}."]
 
 
 def _sentence(layer: Judgement) -> str:

@@ -52,6 +52,38 @@ def test_each_context_has_the_engine_and_the_sequences_from_inside_it(engine: st
         assert has_engine(open_recording(folder))
 
 
+def test_outside_the_contexts_nothing_is_written_and_no_thread_writes(tmp_path: Path) -> None:
+    program = (
+        NOTEBOOK
+        + """
+import threading, time
+time.sleep(1)
+print(json.dumps([thread.name for thread in threading.enumerate()]))
+"""
+    )
+    ended = run(tmp_path / "out", program=program, engine="V1")
+    assert "rlaudit-recorder" not in ended.printed[-1]
+
+
+def test_first_lines_come_first_whichever_thread_begins(tmp_path: Path) -> None:
+    program = """
+import sys, threading, rlaudit
+with rlaudit.record(sys.argv[1]):
+    import rlaudit_recorder as recorder
+    at_once = threading.Barrier(8)
+    def put(number):
+        at_once.wait()
+        recorder.put("dropped", what="a", why=str(number))
+    threads = [threading.Thread(target=put, args=(number,)) for number in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+"""
+    run(tmp_path / "out", program=program)
+    (file,) = read(tmp_path / "out").files.values()
+    assert [record["kind"] for record in file[:3]] == ["process", "hooks", "dropped"]
+    assert len([record for record in file if record["kind"] == "dropped"]) == 8
+
+
 def test_this_processs_part_is_whole_when_the_context_ends(tmp_path: Path) -> None:
     ended = run(tmp_path / "out", program=NOTEBOOK, engine="V1")
     (file,) = read(tmp_path / "out").files.values()

@@ -18,7 +18,7 @@ GUARDS = {"recorded", "exec_module"}
 SAID_BY_PYTHON = {"_after_fork", "_keep_writing", "_end"}
 # With one of these nothing is written, or not that something failed.
 UNWRITTEN = {
-    *("register", "put", "_begin_file", "_line", "_write", "_write_queued", "_keep_writing", "find_spec"),
+    *("register", "put", "_begin_file", "_make_file", "_line", "_write", "_write_queued", "_keep_writing", "find_spec"),
     *("failed", "error_text"),
 }
 # What this training never comes to: a disk or a limit, a recording that begins and ends within a process

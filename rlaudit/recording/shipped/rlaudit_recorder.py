@@ -155,6 +155,7 @@ class _Process:
         self.file, self.queue = os.devnull if _settings["off"] else None, None
         self.bytes = self.queued = self.taken = self.looked_at = self.failed_writes = self.failures = self.lost = 0
         self.torn = self.full = self.closed = False
+        self.beginning = threading.RLock()
         self.few = True
         self.dropped = set()
         # Requests that are not finished: kept ones, by engine and id, and all of V0; those whose logprobs only the
@@ -397,8 +398,7 @@ def _after_fork():
 def put(kind, **fields):
     """Write a record now, or hand it to the thread that writes, once that runs."""
     process = _process
-    if process.file is None:
-        _begin_file(process)
+    _begin_file(process)
     record = {"kind": kind, "at": time.monotonic(), **fields}
     if kind not in WITHOUT_TEXT:
         _secrets.learn(record)  # an error names what an argument brought
@@ -416,6 +416,12 @@ def put(kind, **fields):
 
 
 def _begin_file(process):
+    with process.beginning:  # no record of another thread comes before the first lines
+        if process.file is None:
+            _make_file(process)
+
+
+def _make_file(process):
     folder, host = os.path.abspath(os.environ["RLAUDIT_RECORD"]), os.uname().nodename
     plain_host = "".join(sign if sign.isalnum() else "_" for sign in host)[:60]
     process.file = os.path.join(folder, "%s-%d-%s.jsonl" % (plain_host, os.getpid(), os.urandom(4).hex()))
@@ -502,9 +508,8 @@ def _give_up(process, error):
 
 def start_writer(process):
     """Start the thread that writes: once requests or weights arrive, as vLLM has forked all it forks by then."""
-    if process.queue is None:
-        if process.file is None:
-            _begin_file(process)
+    if process.queue is None and not _settings["off"]:
+        _begin_file(process)
         made = queue.SimpleQueue()
         if process.queue is None:  # another thread may have begun one meanwhile
             process.queue = made
@@ -645,8 +650,7 @@ def error_text(error):
 def _config_begins(call):
     # Before the call, which fills in what was left open, and sets variables of its own (VLLM_USE_V1 in 0.8.5).
     arguments = call.args[0]
-    if _process.file is None:
-        _begin_file(_process)
+    _begin_file(_process)
     values = {field: _plain(getattr(arguments, field.name, None)) for field in dataclasses.fields(arguments)}
     call.noted["written"] = {field.name: value for field, value in values.items() if value != _default(field)}
 

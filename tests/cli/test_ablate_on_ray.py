@@ -121,8 +121,8 @@ def test_when_the_driver_is_killed_no_engine_survives_and_the_same_command_goes_
     sickness.unlink()
     again = laboratory.ablate(recipe, *on(cluster))
     assert again.exit_code in (0, 1)
-    # The prompts' token ids, and the trainer's trial.
-    assert again.report["run"]["cells_kept"] == 2
+    # The prompts' token ids, the trainer's and beside the engine, and the trainer's trial.
+    assert again.report["run"]["cells_kept"] == 3
     assert not list(laboratory.run_dir.glob(".on-ray-*"))
 
 

@@ -60,8 +60,9 @@ def test_when_rlaudit_is_killed_no_engine_survives_and_finished_cells_are_kept(
     assert len(kept) == 2
     sickness.unlink()
     again = laboratory.ablate(recipe)
-    # The prompts' token ids, the trainer's trial, the scores of what decides, and two rollouts.
-    assert again.report["run"]["cells_kept"] == 3 + len(kept)
+    # The prompts' token ids of the trainer and beside each engine, the trainer's trial, the scores of what decides, and
+    # two rollouts.
+    assert again.report["run"]["cells_kept"] == 4 + len(kept)
     assert kept < rollouts(laboratory.run_dir)
 
 
@@ -87,5 +88,5 @@ def test_another_seed_of_sampling_is_another_run_of_every_engine(laboratory: Lab
     first = laboratory.ablate(recipe)
     second = laboratory.ablate(recipe, "--seed", "7")
     assert second.arm("candidate")["cell"] != first.arm("candidate")["cell"]
-    # Only the prompts' token ids and the trainer's trial are the same.
-    assert second.report["run"]["cells_kept"] == 2
+    # Only the prompts' token ids, the trainer's and beside the engine, and the trainer's trial are the same.
+    assert second.report["run"]["cells_kept"] == 3

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.curves import readers
-from rlaudit.curves.readers.mlflow import SCHEME
+from rlaudit.curves.readers import mlflow, wandb_server
 from rlaudit.curves.run_log import Problem, Problems, Row, RunLog, RunReader
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
@@ -96,8 +96,8 @@ def _read(text: str, sink: str | None) -> tuple[list[Row], list[Problem], RunFil
 
 
 def is_in_a_store(text: str) -> bool:
-    """Return whether `text` names a run of a store that is no path: MLflow's `runs:/RUN_ID`."""
-    return text.startswith(SCHEME)
+    """Return whether `text` names a run of a store that is no path: MLflow's `runs:/RUN_ID`, or one of W&B's server."""
+    return text.startswith((mlflow.SCHEME, wandb_server.SCHEME))
 
 
 def _split(text: str) -> tuple[Path, str | None]:

@@ -50,7 +50,7 @@ def test_a_log_is_read_as_the_table_says(row: Row, tmp_path: Path) -> None:
 
 def test_every_reader_is_tried_here_or_in_the_readers_of_bytes() -> None:
     tried = {row.values[0].get("reader") for row in ROWS} - {None}
-    assert set(known_readers()) == {*tried, "mlflow", "parquet", "tensorboard", "trackio", "wandb-offline"}
+    assert set(known_readers()) == {*tried, "mlflow", "parquet", "tensorboard", "trackio", "wandb", "wandb-offline"}
 
 
 def test_the_topic_on_logs_has_an_example_of_every_reader() -> None:

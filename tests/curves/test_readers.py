@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from written_by_others import TENSORBOARD, WANDB
@@ -185,6 +186,37 @@ def test_without_mlflow_the_command_that_installs_it_is_said(tmp_path: Path, mon
     with pytest.raises(NotFinished, match="needs the package mlflow") as raised:
         run_at("runs:/abc")
     assert "mlflow-skinny" in str(raised.value)
+
+
+class ErrorOfWandb(Exception):
+    """What wandb.errors has as the base of its errors."""
+
+
+def wandb_of(history: dict[str, list[dict[str, object]]]) -> ModuleType:
+    """A stand-in for W&B's package, as its documentation has it, with these runs on its server."""
+
+    def run_named(path: str) -> SimpleNamespace:
+        if path not in history:
+            raise ErrorOfWandb(f"Could not find run {path}")
+        return SimpleNamespace(scan_history=lambda: iter(history[path]))
+
+    wandb = ModuleType("wandb")
+    wandb.Api = lambda: SimpleNamespace(run=run_named)  # type: ignore[attr-defined]
+    wandb.errors = SimpleNamespace(Error=ErrorOfWandb)  # type: ignore[attr-defined]
+    return wandb
+
+
+def test_a_run_of_a_wandb_server_is_read_through_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[dict[str, object]] = [{"_step": step, "_runtime": 1.5 * step, "kl": step / 10} for step in range(4)]
+    monkeypatch.setitem(sys.modules, "wandb", wandb_of({"lab/grpo/x1": rows}))
+    run = run_at("wandb://lab/grpo/x1")
+    assert list(run.curves) == ["kl"]
+    assert run.curves["kl"].values.tolist() == [0, 0.1, 0.2, 0.3]
+    with pytest.raises(NotFinished, match="W&B cannot read the run lab/grpo/none: Could not find run"):
+        run_at("wandb://lab/grpo/none")
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(NotFinished, match="wandb://lab/grpo/x1 needs the package wandb"):
+        run_at("wandb://lab/grpo/x1")
 
 
 def test_trackio_reads_what_trackio_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

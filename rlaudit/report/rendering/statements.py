@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.report.parts.inspection import Finding, Fix, Location
+from rlaudit.report.rendering.differing_inputs import differing_inputs
 from rlaudit.severity import FailFor, Severity
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ def statements(report: "Report") -> list[Finding]:
     findings: list[Finding] = list(report["findings"])
     if report["command"] == "inspect":
         return findings
-    if "inputs" in report and report["inputs"].verdict is Verdict.MISMATCH:
-        findings.append(_statement("inputs", Severity.ERROR, f"Other tokens go in: {report['inputs'].because}"))
+    inputs = differing_inputs(report)
+    if inputs is not None:
+        findings.append(_statement("inputs", Severity.ERROR, f"Other tokens go in: {inputs.because}"))
     for judgement in report["layers"]:
         findings += _layer(judgement)
     for comparison in report.get("comparisons", ()):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.replay import Replay
-from rlaudit.layers import Verdict
 from rlaudit.report.figures import (
     FURTHER,
     HEADLINE,
@@ -23,6 +22,7 @@ from rlaudit.report.figures import (
     short_name,
 )
 from rlaudit.report.parts.ablation import Arm
+from rlaudit.report.rendering.differing_inputs import differing_inputs
 from rlaudit.report.rendering.measured_on import measured_on
 from rlaudit.report.rendering.moved import moved
 from rlaudit.report.rendering.outline import (
@@ -114,8 +114,8 @@ def outline(report: "Report") -> Outline:
 def _inputs(report: "Report") -> Section:
     """Return what stands before the layers, without blocks if the same tokens go in."""
     blocks: list[Block] = []
-    if _other_tokens_go_in(report):
-        inputs = report["inputs"]
+    inputs = differing_inputs(report)
+    if inputs is not None:
         shown, more = inputs.different[:INPUTS_SHOWN], len(inputs.different) - INPUTS_SHOWN
         rows = [
             [
@@ -128,10 +128,6 @@ def _inputs(report: "Report") -> Section:
         note = [f"{more} more of them stand in the JSON report"] if more > 0 else []
         blocks = [Prose([f"Other tokens go in: {inputs.because}.", *STAND]), Table(INPUTS, rows), Lines(note)]
     return Section("inputs", "Inputs", blocks, leads=True)
-
-
-def _other_tokens_go_in(report: "Report") -> bool:
-    return "inputs" in report and report["inputs"].verdict is Verdict.MISMATCH
 
 
 def _bisection(report: "Report") -> list[Block]:
@@ -302,7 +298,8 @@ def _value(resolved: Mapping[str, Any], name: str) -> str:
 
 def _inshort_name(report: "Report") -> Brief:
     """Return what was found, how sure it is, what to do next."""
-    lines = [(1, f"inputs MISMATCH: {report['inputs'].because}")] if _other_tokens_go_in(report) else []
+    inputs = differing_inputs(report)
+    lines = [] if inputs is None else [(1, f"inputs MISMATCH: {inputs.because}")]
     lines += [(1, sentence) for sentence in report["move"].answer] if "move" in report else []
     for number, layer in enumerate(report["layers"], start=1):
         cause = f": {layer.cause}" if layer.cause else ""

@@ -7,6 +7,7 @@ from rlaudit.diagnosis.move import Change, LayerChange, Move, Side, named_causes
 from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
 from rlaudit.report.figures import interval
+from rlaudit.report.rendering.differing_inputs import differing_inputs
 from rlaudit.report.rendering.outline import outline_of
 from rlaudit.report.rendering.verdict_block import Row, VerdictBlock
 
@@ -40,9 +41,8 @@ def block(report: "Report") -> VerdictBlock:
 
 
 def _inputs(report: "Report") -> list[str]:
-    if "inputs" not in report or report["inputs"].verdict is not Verdict.MISMATCH:
-        return []
-    return [f"inputs MISMATCH: {report['inputs'].because}."]
+    inputs = differing_inputs(report)
+    return [] if inputs is None else [f"inputs MISMATCH: {inputs.because}."]
 
 
 def _sentence(layer: Judgement) -> str:

@@ -10,18 +10,21 @@ from rlaudit.diagnosis.compare import Comparison, judged, worded
 from rlaudit.diagnosis.compare_sampling import Meanings, known_of, meanings_of
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.compared_move import compared_move
+from rlaudit.diagnosis.conversations import JudgedConversations, judge_conversations, with_changes
 from rlaudit.diagnosis.evidence import Scored, gather
 from rlaudit.diagnosis.read_log import LogPart, read_file, read_part, sampled_from, together
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.text.counted import counted
 from rlaudit.text.progress import Progress, readable
 from rlaudit.tokens.complete import complete
+from rlaudit.tokens.conversations.join import joined as joined_turns
+from rlaudit.tokens.conversations.turn import Turns
 from rlaudit.tokens.export import all_scorable
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.first_look import LOOKED_AT, FirstLook, first_look
 from rlaudit.tokens.join_trainer import joined
 from rlaudit.tokens.open_table import TokenTable
-from rlaudit.tokens.parquet import KNOWN
+from rlaudit.tokens.parquet import KNOWN, PROMPT_IDS
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.prompt_tokens import with_prompt_tokens
 from rlaudit.tokens.sequence_sample import SequenceSample
@@ -65,6 +68,8 @@ class Compared:
     files: int
     trainer_path: str | None
     faults: Faults
+    # None if no turn continues another, or if their ids are not known.
+    conversations: JudgedConversations | None = None
     is_before: bool = False
 
 
@@ -111,17 +116,17 @@ class Comparer:
         sampling = meanings_of(values, source)
         settings = replace(self.settings, trainer_excludes=sampling.replays, first_look=_first_look(table, trainer))
         scored, only_scored, notes = self._scored(table, numbers, sampling, settings.first_look)
-        files, faults = 1, Faults()
+        files, faults, turns = 1, Faults(), Turns()
         parts: Iterable[LogPart]
         if trainer is not None:
-            part, note = _joined(table, trainer, settings, numbers)
+            part, note = _joined(table, trainer, settings, numbers, turns)
             parts = [part]
             notes.append(note)
         elif scored is not None and only_scored:
             notes.append("the table has no trainer logprobs: figures are of the tokens that were scored, no others")
             parts = [read_part([scored[0]], table.path, settings, Faults())]
         else:
-            parts, files = self._parts(table, settings), len(table.files)
+            parts, files = self._parts(table, settings, turns), len(table.files)
         self.assumed.extend(sampling.assumed)
         _note_sampling(self.progress, table, sampling)
         self.progress.expect(files)
@@ -129,6 +134,9 @@ class Comparer:
             for column, because in settings.first_look.missing.items():
                 faults.add(Fault(table.path, FaultKind.MISSING, because, column=column))
             log = together(parts, table.path, faults, settings, numbers, sampled_from(files))
+        conversations = joined_turns(turns.turns, turns.beyond)
+        if log.sample is not None:
+            log = replace(log, sample=with_changes(log.sample, conversations))
         self.drawn.append(None if log.sample is None else logged_figures(log.sample, settings.trainer_excludes))
         evidence = gather(
             log,
@@ -153,6 +161,7 @@ class Comparer:
             files=len(table.files),
             trainer_path=None if trainer is None else str(trainer.path),
             faults=faults,
+            conversations=judge_conversations(conversations, log.sample, settings),
         )
 
     def _scored(
@@ -187,8 +196,8 @@ class Comparer:
         scored = scores_of_run(picked, folder, sampling.sampling, sampling.trainer)
         return scored, [] if scored is None else [f"{scored[0].tokens} tokens have scores of the run's own trainer"]
 
-    def _parts(self, table: TokenTable, settings: CompareSettings) -> Iterator[LogPart]:
-        """Yield what each file adds, in their order."""
+    def _parts(self, table: TokenTable, settings: CompareSettings, turns: Turns) -> Iterator[LogPart]:
+        """Yield what each file adds, in their order. turns: read elsewhere, a file's turns stay there."""
         if self.read_files is not None:
             for part in self.read_files(table, table.files, settings):
                 self.progress.done()
@@ -196,16 +205,16 @@ class Comparer:
             return
         for file in table.files:
             started = time.monotonic()
-            part = _read(table, file, settings, self.progress)
+            part = _read(table, file, settings, self.progress, turns)
             self.progress.done(time.monotonic() - started)
             yield part
 
 
-def _read(table: TokenTable, file: Path, settings: CompareSettings, progress: Progress) -> LogPart:
+def _read(table: TokenTable, file: Path, settings: CompareSettings, progress: Progress, turns: Turns) -> LogPart:
     expected = table.export.tokens(file)
 
     def watched(batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
-        return _counted(batches, file, expected, progress)
+        return turns.watch(_counted(batches, file, expected, progress))
 
     return read_file(table.export, file, table.part, settings, len(table.files), watched)
 
@@ -237,15 +246,16 @@ def _first_look(table: TokenTable, trainer: TokenTable | None) -> FirstLook:
 
 
 def _joined(
-    table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers
+    table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers, turns: Turns
 ) -> tuple[LogPart, str]:
     """Join both tables as one part; return it and a note on what has no partner."""
     faults = Faults()
-    rollouts, others = table.batches(faults, numbers, KNOWN), trainer.batches(faults, numbers, KNOWN)
+    rollouts, others = table.batches(faults, numbers, (*KNOWN, PROMPT_IDS)), trainer.batches(faults, numbers, KNOWN)
     partners = None if table.export.partners is None else table.export.partners(table.path, trainer.path)
     if partners is not None:
         rollouts, others = partners.rollouts(rollouts), partners.trainer(others)
-    part = read_part(joined(rollouts, others, (table.path, trainer.path), faults), table.path, settings, faults)
+    both = turns.watch(joined(rollouts, others, (table.path, trainer.path), faults))
+    part = read_part(both, table.path, settings, faults)
     return part, "" if partners is None else partners.note()
 
 

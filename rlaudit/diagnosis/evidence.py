@@ -133,6 +133,7 @@ def gather(
         alignment=log.alignment,
         most_tokens=settings.evidence_tokens,
         placed=settings.first_look.placed,
+        mask_off=settings.first_look.mask_off,
         ends_missing=settings.first_look.ends_missing,
     )
     searched = len(tokens.cluster_S)

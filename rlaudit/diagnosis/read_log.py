@@ -25,7 +25,7 @@ from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.first_look import SIDES
 from rlaudit.tokens.parallel_map import parallel_map
-from rlaudit.tokens.parquet import KNOWN, MEASURED
+from rlaudit.tokens.parquet import KNOWN, MEASURED, PROMPT_IDS
 from rlaudit.tokens.prompt_numbers import PROMPTS, PromptNumbers
 from rlaudit.tokens.sequence_sample import SequenceSample
 from rlaudit.tokens.sibling_groups import HELD_TOKENS, SiblingGroups
@@ -128,7 +128,7 @@ def read_file(
     Raises NotFinished and UsageError as the reader of its format does.
     """
     faults, numbers, shares = Faults(), PromptNumbers(apart=True), shares_of(files)
-    columns = KNOWN if export.sample is None else MEASURED
+    columns = (*(KNOWN if export.sample is None else MEASURED), PROMPT_IDS)
     batches = export.read(file, faults, numbers, columns, part)
     looked_at = (
         None if export.sample is None else export.sample(file, settings.evidence_tokens // shares, numbers, part)

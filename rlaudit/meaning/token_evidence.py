@@ -55,6 +55,8 @@ class TokenEvidence:
     alignment: AlignmentReport | None = None
     # What is said of tokens with a number in place of a logprob, which are left out.
     placed: tuple[str, ...] = ()
+    # What is said of a loss mask that counts tokens that were not sampled.
+    mask_off: tuple[str, ...] = ()
     # The share of draws that are an end of sequence and not logged.
     ends_missing: float = 0.0
     # Of a comparison in which nothing is wrong, nats^2; None if none was measured.
@@ -136,6 +138,7 @@ def token_evidence(
     floor_k2: float | None = None,
     most_tokens: int = MOST_TOKENS,
     placed: tuple[str, ...] = (),
+    mask_off: tuple[str, ...] = (),
     ends_missing: float = 0.0,
 ) -> TokenEvidence:
     """Gather the evidence of a batch.
@@ -172,6 +175,7 @@ def token_evidence(
         meaning=meaning,
         alignment=alignment,
         placed=placed,
+        mask_off=mask_off,
         ends_missing=ends_missing,
         floor_k2=floor_k2,
     )

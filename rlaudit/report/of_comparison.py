@@ -113,6 +113,7 @@ def _comparison(table: Compared) -> ReportedTable:
         notes=comparison.notes,
         distance=None if evidence.distance is None else evidence.distance.reported,
         limits=comparison.limits,
+        conversations=table.conversations,
     )
 
 

@@ -66,6 +66,8 @@ class Finding:
     placed: bool = False
     # Whether these are missing.
     missing: bool = False
+    # Whether the loss mask counts tokens that were not sampled.
+    mask_off: bool = False
     # The share of all draws that was not logged because ends of sequence are left out.
     ends_missing: float = 0.0
     # The logprobs of which none may be above 0.
@@ -95,6 +97,11 @@ class FirstLook:
     def placed(self) -> tuple[str, ...]:
         """What is said of tokens with a number in place of a logprob."""
         return tuple(finding.because for finding in self.findings if finding.placed)
+
+    @property
+    def mask_off(self) -> tuple[str, ...]:
+        """What is said of a loss mask that counts tokens that were not sampled."""
+        return tuple(finding.because for finding in self.findings if finding.mask_off)
 
     @property
     def missing(self) -> dict[str, str]:

@@ -39,8 +39,9 @@ from rlaudit.tokens.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOP
 REQUIRED = (*IDENTITY, "rollout_logprob")
 LOGPROBS = ("rollout_logprob", "trainer_logprob")
 KNOWN = (*IDENTITY, *LOGPROBS, "position", "step", "token_id", *TOKEN_COLUMNS, "reward", *TOPS)
-# Of one row per sequence, for scoring.
-PROMPTS = ("prompt_token_ids", "prompt", "messages")
+# Of one row per sequence, for scoring; the ids join the turns of conversations as well.
+PROMPT_IDS = "prompt_token_ids"
+PROMPTS = (PROMPT_IDS, "prompt", "messages")
 # What the metrics need, and what samples of one prompt are held by; everything else is read for a sample only.
 MEASURED = (
     *IDENTITY,

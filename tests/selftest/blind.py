@@ -13,6 +13,7 @@ from rlaudit.errors import UsageError
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.tokens.alignment import alignment_report
+from rlaudit.tokens.first_look import FirstLook, first_look
 from selftest.faults import all_faults
 
 CLEAN = "clean"
@@ -50,6 +51,9 @@ def judge(observation: Observation) -> Attribution:
         prompt_tokens=observation.prompt_tokens_T,
         seen_before=observation.seen_T,
     )
+    # Worlds have no mask but that of one fault; what else the first look finds has tests of its own.
+    look = first_look([batch]) if "loss_mask" in batch.token_columns else FirstLook()
+    batch = look.applied(batch)
     alignment = alignment_report(batch)
     meaning = None
     if not alignment.refused:
@@ -62,5 +66,6 @@ def judge(observation: Observation) -> Attribution:
         meaning=meaning,
         alignment=alignment,
         floor_k2=observation.floor_k2,
+        mask_off=look.mask_off,
     )
     return attribute(evidence)

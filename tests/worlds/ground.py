@@ -19,6 +19,8 @@ TRAINER_VERSION = 10
 LAGS = 5
 BATCHES = 8
 WEIGHT_RANK = 12
+# Of all sequences; multiples of the second fill (0, 1) evenly, and follow neither prompts nor batches.
+CHANGED, GOLDEN = 0.35, (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,8 @@ class Ground:
     cached_S: Integers
     batch_S: Integers
     version_T: Integers
+    # Whether it is a turn after a changed history.
+    changed_S: NDArray[np.bool_]
 
     @property
     def tokens(self) -> int:
@@ -92,6 +96,8 @@ def new_ground(generator: Generator, rng: np.random.Generator) -> Ground:
         cached_S=np.where(rng.random(generator.sequences) < 0.5, 16 * rng.integers(1, 8, generator.sequences), 0),
         batch_S=rng.choice(BATCHES, generator.sequences, p=_uneven(BATCHES)),
         version_T=_versions(lengths_S, rng),
+        # Nothing is drawn for it, so worlds stay what they were.
+        changed_S=np.arange(generator.sequences) * GOLDEN % 1.0 < CHANGED,
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
+from rlaudit.causes.history_rendered_anew import COLUMN
 from rlaudit.meaning.candidates import Semantics, candidate_semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.tokens.token_batch import TokenBatch
@@ -62,7 +63,7 @@ def observe(ground: Ground, plant: Plant, floor_k2: float, rng: np.random.Genera
             "trainer_version": np.full(ground.tokens, TRAINER_VERSION),
             "trainer_entropy": scored.entropy_T,
         },
-        sequence_columns={"cached_tokens": ground.cached_S, "batch_id": ground.batch_S},
+        sequence_columns={"cached_tokens": ground.cached_S, "batch_id": ground.batch_S, COLUMN: ground.changed_S},
         rollout_top_ids_TK=rollout_tops[0],
         rollout_top_logprobs_TK=rollout_tops[1],
         trainer_top_ids_TK=trainer_tops[0],

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rlaudit.diagnosis.conversations import JudgedConversations
 from rlaudit.diagnosis.distance import ReportedDistance
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics as Sampling
@@ -122,3 +123,4 @@ class Compared:
     notes: Sequence[str]
     distance: ReportedDistance | None = None
     limits: Limits | None = None
+    conversations: JudgedConversations | None = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.report.parts.inspection import Finding, Fix, Location
+from rlaudit.report.rendering.changed_histories import changed_turns
 from rlaudit.report.rendering.differing_inputs import differing_inputs
 from rlaudit.severity import FailFor, Severity
 
@@ -36,6 +37,7 @@ def statements(report: "Report") -> list[Finding]:
     inputs = differing_inputs(report)
     if inputs is not None:
         findings.append(_statement("inputs", Severity.ERROR, f"Other tokens go in: {inputs.because}"))
+    findings += [_statement("conversations", Severity.WARNING, sentence) for sentence in changed_turns(report)]
     for judgement in report["layers"]:
         findings += _layer(judgement)
     for comparison in report.get("comparisons", ()):

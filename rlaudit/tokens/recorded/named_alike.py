@@ -15,7 +15,7 @@ import numpy as np
 
 from rlaudit.arrays import Integers
 from rlaudit.errors import NotFinished
-from rlaudit.tokens.recorded.beginnings import hash_of
+from rlaudit.tokens.hashed_ids import hash_of
 from rlaudit.tokens.recorded.recorded_log import RecordedLog, recorded_log
 from rlaudit.tokens.token_batch import NO_TOKEN, Column, TokenBatch, objects
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.meaning.candidates import Semantics, biases_as_text
 from rlaudit.report.figures import TITLES, interval, number
 from rlaudit.report.parts.comparison import Compared, Fault
+from rlaudit.report.rendering.changed_histories import changed_histories, unchanged_sentence
 from rlaudit.report.rendering.moved import moved
 from rlaudit.report.rendering.outline import Block, Folded, Lines, Outline, Section, Table, not_seen, verdicts
 from rlaudit.text.counted import counted
@@ -28,7 +29,7 @@ def outline(report: "Report") -> Outline:
     """Return the outline, in reading order."""
     return Outline(
         _title(report),
-        [moved(report), verdicts(report), *tables(report), not_seen(report)],
+        [changed_histories(report), moved(report), verdicts(report), *tables(report), not_seen(report)],
         facts=_facts(report),
     )
 
@@ -86,6 +87,9 @@ def _about(table: Compared) -> list[str]:
         given = data.sequences + data.sequences_left_out
         share = f" ({100 * (1 - data.left_out):.1f} % of the data)" if data.left_out else ""
         lines.append(f"{_share_of(data.sequences, given, 'sequences', 'used for the figures')}{share}")
+    turns = table.conversations
+    if turns is not None and not turns.changed:
+        lines.append(unchanged_sentence(turns))
     return [*lines, *table.notes, *table.alignment.messages]
 
 

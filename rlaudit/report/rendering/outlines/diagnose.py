@@ -7,6 +7,7 @@ from rlaudit.diagnosis.recorded_differences import Difference, Kind
 from rlaudit.diagnosis.recorded_training import Trainings
 from rlaudit.layers import Layer
 from rlaudit.report.figures import interval
+from rlaudit.report.rendering.changed_histories import changed_histories
 from rlaudit.report.rendering.moved import moved
 from rlaudit.report.rendering.outline import Block, Lines, Outline, Section, Table, listed, not_seen, verdicts
 from rlaudit.report.shown_value import shown
@@ -32,6 +33,7 @@ def outline(report: "Report") -> Outline:
     return Outline(
         _title(report, len(sources)),
         [
+            changed_histories(report),
             moved(report),
             verdicts(report),
             *([] if trainings is None else _trainings(report, trainings)),

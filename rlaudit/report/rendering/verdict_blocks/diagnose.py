@@ -7,6 +7,7 @@ from rlaudit.diagnosis.move import Change, LayerChange, Move, Side, named_causes
 from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.meaning.token_tests import MEAN_RATIO_EFFECT
 from rlaudit.report.figures import interval
+from rlaudit.report.rendering.changed_histories import changed_turns
 from rlaudit.report.rendering.differing_inputs import differing_inputs
 from rlaudit.report.rendering.outline import outline_of
 from rlaudit.report.rendering.verdict_block import Row, VerdictBlock
@@ -35,7 +36,7 @@ def block(report: "Report") -> VerdictBlock:
         title=outline_of(report).title,
         answer=move.answer if move is not None else [_sentence(layer) for layer in report["layers"]],
         rows=_rows_of_move(move) if move is not None else [_row(layer) for layer in report["layers"]],
-        findings=[*_inputs(report), *map(_finding, open_)],
+        findings=[*_inputs(report), *changed_turns(report), *map(_finding, open_)],
         defects=[f"{defect.name}: {defect.about} {defect.way_out}" for defect in report.get("known_defects", ())],
     )
 

@@ -1,0 +1,78 @@
+"""The turns of conversations that begin with other tokens than were sent and sampled, which stand before the layers."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.report.figures import interval
+from rlaudit.report.rendering.outline import Block, Lines, Prose, Section
+from rlaudit.text.counted import counted
+
+if TYPE_CHECKING:
+    from rlaudit.diagnosis.conversations import ChangedHistory, JudgedConversations
+    from rlaudit.report.report import Report
+
+
+def changed_histories(report: "Report") -> Section:
+    """Return the section, without blocks if each turn begins with what was sent and sampled."""
+    return Section("conversations", "Conversations", list(_blocks(report)), leads=True)
+
+
+def changed_turns(report: "Report") -> list[str]:
+    """Return the sentence on each table that has such turns."""
+    return [
+        changed_sentence(table.conversations)
+        for table in report.get("comparisons", ())
+        if table.conversations is not None and table.conversations.changed
+    ]
+
+
+def changed_sentence(found: "JudgedConversations") -> str:
+    """Return how many turns begin with other tokens."""
+    later = found.turns - found.conversations
+    return (
+        f"{found.changed} of {counted(later, 'later turn')} begin with other tokens than were sent and sampled before."
+    )
+
+
+def unchanged_sentence(found: "JudgedConversations") -> str:
+    """Return what was looked at and is as it was."""
+    later = counted(found.turns - found.conversations, "later turn")
+    return f"all {later} of {counted(found.conversations, 'conversation')} begin with what was sent and sampled before"
+
+
+def _blocks(report: "Report") -> Iterator[Block]:
+    tables = report.get("comparisons", ())
+    for table in tables:
+        found = table.conversations
+        if found is None or not found.changed:
+            continue
+        name = f"{table.name}: " if len(tables) > 1 else ""
+        yield Prose([f"{name}{changed_sentence(found)}", *_cost(found)])
+        yield Lines([*map(_change, found.changes), *_counts(found)])
+
+
+def _cost(found: "JudgedConversations") -> Iterator[str]:
+    if found.k3_after is not None and found.k3_others is not None:
+        yield (
+            f"k3 of turns after such a place is {interval(found.k3_after)}, of all others {interval(found.k3_others)} "
+            "(nats)."
+        )
+
+
+def _change(changed: "ChangedHistory") -> str:
+    ids = f"token {changed.place}: ids {_ids(changed.was)} became {_ids(changed.now)}"
+    first = f"first: prompt {changed.prompt}, sample {changed.sample}, {ids}"
+    return f"{counted(changed.turns, 'turn')}: {changed.change} ({first})"
+
+
+def _ids(ids: "Sequence[int]") -> str:
+    return ", ".join(map(str, ids)) or "none"
+
+
+def _counts(found: "JudgedConversations") -> Iterator[str]:
+    if found.unjoined:
+        yield f"{counted(found.unjoined, 'more turn')}: the prompt holds an answer that is in no turn, or in several"
+    if found.untrained:
+        yield f"{counted(found.untrained, 'turn')} without a trained token, in conversations that have trained ones"
+    if found.beyond:
+        yield f"{counted(found.beyond, 'turn')} not looked at, because the log is too large"

@@ -1,0 +1,296 @@
+"""Which earlier turn a prompt continues, and what it has otherwise than that turn had it.
+
+A prompt that begins with all that a turn was sent and sampled continues the longest such turn. Of a history that was
+rendered anew, windows of ids are found that only the answer of an earlier turn holds, and not its own prompt: what is
+common to many prompts (a system prompt, a question, a few examples) joins nothing. The turn must fill most of the
+history, and its answer must stand where its prompt ended. A prompt that several turns fit equally well stays alone.
+Not covered: histories in which no window of an answer is left (all of it encoded again, or summed up).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from rlaudit.arrays import Integers
+from rlaudit.tokens.conversations.history import NOT_SAMPLED, Change, Difference, History, history
+from rlaudit.tokens.conversations.matched_runs import Run
+from rlaudit.tokens.conversations.turn import Turn
+from rlaudit.tokens.hashed_ids import Hashes, are_among, hash_of, prefix_sums, windows_of
+
+# Ids in a row by which an answer is looked for in a prompt.
+WIDTH = 8
+# Turns that share most windows with a prompt are compared id by id.
+TRIED = 4
+# Answers that have one window in common: a phrase that all of them use.
+MOST_ALIKE = 32
+# Of a history: more of other tokens is another conversation.
+MOST_UNKNOWN = 0.5
+# Ids of an answer that are other ids in a prompt: more, on both sides, is another answer.
+MOST_REPLACED = 16
+# The last ids of a prompt, of which the answer's header remains where the answer stands.
+HEADER = 4
+# Of all completions: so many that end with an id make it an end token.
+USUAL_END = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A turn that continues another. differences: none if its prompt begins with what was sent and sampled."""
+
+    turn: Turn
+    before: Turn
+    # 1 for the second turn of a conversation.
+    number: int
+    differences: tuple[Difference, ...]
+    # Whether its prompt, or that of a turn between the first and it, differs.
+    after_a_change: bool
+
+
+@dataclass(frozen=True)
+class Conversations:
+    """The turns of a log, joined. first: those that continue none, though others continue them."""
+
+    joined: tuple[Joined, ...] = ()
+    first: tuple[Turn, ...] = ()
+    # Prompts that hold an answer and continue no turn, or several equally well.
+    unjoined: int = 0
+    # Turns without a token that is trained, beside trained ones of the same conversation.
+    untrained: int = 0
+    # Turns that were not looked at, for their number.
+    beyond: int = 0
+
+    @property
+    def changed(self) -> tuple[Joined, ...]:
+        """The turns whose prompt does not begin with what was sent and sampled."""
+        return tuple(joined for joined in self.joined if joined.differences)
+
+
+@dataclass(eq=False)
+class _Request:
+    """All turns of one prompt, and which turn it continues."""
+
+    prompt: Integers
+    # Of each id of the prompt the answer that it is of, by its number, or NOT_SAMPLED.
+    sampled_by_M: Integers
+    answers: "list[_Answer]" = field(default_factory=list)
+    before: "_Answer | None" = None
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What was sampled for a request; turns with the same tokens are one answer."""
+
+    number: int
+    request: _Request
+    turns: list[Turn]
+
+    @property
+    def sampled(self) -> Integers:
+        """Its ids."""
+        return self.turns[0].sampled
+
+    @property
+    def whole(self) -> Integers:
+        """What was sent and sampled."""
+        return self.turns[0].whole
+
+    @property
+    def sampled_by_N(self) -> Integers:
+        """Of each id of `whole` the answer that it is of."""
+        return np.append(self.request.sampled_by_M, np.full(len(self.sampled), self.number))
+
+
+Beginning = TypeVar("Beginning", _Request, _Answer)
+
+
+def joined(turns: Sequence[Turn], beyond: int = 0) -> Conversations:
+    """Join turns into conversations. beyond: how many more the log has."""
+    requests, answers = _by_prompt(turns)
+    if not answers:
+        return Conversations(beyond=beyond)
+    sampled, sent = (
+        _Beginnings(answers, (answer.whole for answer in answers)),
+        _Beginnings(requests, (request.prompt for request in requests)),
+    )
+    windows, ends = _Windows(answers), _end_tokens(answers)
+    unjoined = 0
+    for request in sorted(requests, key=lambda request: len(request.prompt)):
+        before = sampled.longest(request.prompt)
+        known = 0 if before is None else len(before.whole)
+        # Behind an earlier turn that is there as it was, a later one may be rendered anew.
+        candidates = windows.most_alike(request, known)
+        asked = sent.longest(request.prompt[:-1])
+        if asked is not None and len(asked.prompt) >= known:
+            candidates = list(dict.fromkeys([*candidates, *asked.answers[:MOST_ALIKE]]))
+        fits = [fit for answer in candidates if (fit := _fit(answer, request.prompt)) is not None]
+        best = max((fit.known for fit in fits), default=0)
+        fits = [fit for fit in fits if fit.known == best > known]
+        if len(fits) == 1:
+            request.before, request.differences = fits[0].answer, fits[0].history.differences
+            request.sampled_by_M = fits[0].history.sampled_by_M
+        elif before is not None:
+            request.before, request.differences = before, _doubled_end(before, request.prompt, ends)
+            request.sampled_by_M[:known] = before.sampled_by_N
+        else:
+            unjoined += len(request.answers) if candidates else 0
+    return Conversations(tuple(_joined(requests)), tuple(_first(requests)), unjoined, _untrained(requests), beyond)
+
+
+def _by_prompt(turns: Sequence[Turn]) -> tuple[list[_Request], list[_Answer]]:
+    requests: dict[bytes, _Request] = {}
+    answers: dict[tuple[bytes, bytes], _Answer] = {}
+    for turn in turns:
+        prompt, sampled = turn.prompt.tobytes(), turn.sampled.tobytes()
+        request = requests.setdefault(prompt, _Request(turn.prompt, np.full(len(turn.prompt), NOT_SAMPLED)))
+        answer = answers.get((prompt, sampled))
+        if answer is None:
+            answer = answers[prompt, sampled] = _Answer(len(answers), request, [])
+            request.answers.append(answer)
+        answer.turns.append(turn)
+    return list(requests.values()), list(answers.values())
+
+
+class _Beginnings(Generic[Beginning]):
+    """Requests by the hash of their prompts, or answers by that of all that was sent and sampled."""
+
+    def __init__(self, beginnings: Sequence[Beginning], rows: Iterable[Integers]) -> None:
+        pairs = zip(beginnings, rows, strict=True)
+        self._by_hash: dict[tuple[int, int], Beginning] = {
+            (hash_of(row), len(row)): beginning for beginning, row in pairs
+        }
+        self._hashes: Hashes = np.unique(np.array([key[0] for key in self._by_hash], dtype=np.uint64))
+
+    def longest(self, prompt: Integers) -> Beginning | None:
+        """Return the longest one with which a prompt begins; None if there is none."""
+        sums = prefix_sums(prompt)
+        places = np.flatnonzero(are_among(self._hashes, sums))[::-1].tolist()
+        keys = ((int(sums[place]), place) for place in places)
+        return next((self._by_hash[key] for key in keys if key in self._by_hash), None)
+
+
+class _Windows:
+    """Windows of ids that end in an answer, and that its own prompt does not hold."""
+
+    def __init__(self, answers: Sequence[_Answer]) -> None:
+        hashes, numbers = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
+        for answer in answers:
+            prompt = answer.request.prompt
+            own = windows_of(np.append(prompt[len(prompt) - WIDTH + 1 :], answer.sampled), WIDTH)
+            own = np.setdiff1d(own, windows_of(prompt, WIDTH))
+            hashes.append(own)
+            numbers.append(np.full(len(own), answer.number))
+        every, number = np.concatenate(hashes), np.concatenate(numbers)
+        order = np.argsort(every, kind="stable")
+        self._answers = answers
+        self._hashes, self._numbers = every[order], number[order]
+
+    def most_alike(self, request: _Request, begin: int) -> list[_Answer]:
+        """Return the answers that share most windows with a prompt from a place on, and those that share the last."""
+        sought = windows_of(request.prompt[max(begin - WIDTH + 1, 0) :], WIDTH)
+        places = np.flatnonzero(are_among(self._hashes, sought))
+        first, behind = (np.searchsorted(self._hashes, sought[places], side=side) for side in ("left", "right"))
+        shared: Counter[int] = Counter()
+        last: dict[int, int] = {}
+        for place, at, until in zip(places.tolist(), first.tolist(), behind.tolist(), strict=True):
+            for number in self._numbers[at : min(until, at + MOST_ALIKE)].tolist():
+                shared[number] += 1
+                last[number] = place
+        by_count = [number for number, _ in shared.most_common(TRIED)]
+        by_place = sorted(last, key=lambda number: (-last[number], -shared[number]))[:TRIED]
+        numbers = dict.fromkeys([*by_count, *by_place])
+        return [answer for number in numbers if (answer := self._answers[number]).request is not request]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """An answer that a prompt may continue. known: ids that prompt and history have in common."""
+
+    answer: _Answer
+    history: History
+    known: int
+
+
+def _fit(answer: _Answer, prompt: Integers) -> _Fit | None:
+    """Return how well a prompt continues an answer; None if it does not."""
+    compared = history(answer.whole, answer.sampled_by_N, prompt)
+    begin = len(answer.request.prompt)
+    of_answer = [run for run in compared.runs if run.ours + run.length > begin]
+    if not of_answer or compared.unknown > MOST_UNKNOWN:
+        return None
+    replaced = [
+        difference
+        for difference in compared.differences
+        if difference.at + len(difference.was) > begin and min(len(difference.was), len(difference.now)) > MOST_REPLACED
+    ]
+    if replaced or not _stands_behind_its_prompt(compared.runs, of_answer[0], begin):
+        return None
+    return _Fit(answer, compared, sum(run.length for run in compared.runs))
+
+
+def _stands_behind_its_prompt(runs: Sequence[Run], first: Run, begin: int) -> bool:
+    """Return whether the first run of an answer comes close behind the last ids of its prompt."""
+    if first.ours < begin:
+        return True
+    before = [run for run in runs if run.ours < first.ours]
+    if not before:
+        return False
+    end = before[-1].ours + before[-1].length
+    return end > begin - HEADER and first.theirs - before[-1].theirs - before[-1].length <= MOST_REPLACED
+
+
+def _end_tokens(answers: Sequence[_Answer]) -> frozenset[int]:
+    """Return the ids with which many answers end."""
+    last = Counter(int(answer.sampled[-1]) for answer in answers)
+    return frozenset(token for token, count in last.items() if count > max(1, USUAL_END * len(answers)))
+
+
+def _doubled_end(before: _Answer, prompt: Integers, ends: frozenset[int]) -> tuple[Difference, ...]:
+    """Return the end token that a prompt has once more behind an answer that has it already."""
+    end, token = len(before.whole), int(before.sampled[-1])
+    if token in ends and end < len(prompt) and int(prompt[end]) == token:
+        return (Difference(Change.DOUBLED, end, (), (token,)),)
+    return ()
+
+
+def _joined(requests: Sequence[_Request]) -> Iterator[Joined]:
+    for request in requests:
+        if request.before is None:
+            continue
+        chain = _chain(request)
+        changed = any(link.differences for link in chain)
+        for answer in request.answers:
+            for turn in answer.turns:
+                yield Joined(turn, request.before.turns[0], len(chain), request.differences, changed)
+
+
+def _chain(request: _Request) -> list[_Request]:
+    """Return a request and those it continues, without the first. None of them comes twice."""
+    chain: list[_Request] = []
+    while request.before is not None and request not in chain:
+        chain.append(request)
+        request = request.before.request
+    return chain
+
+
+def _first(requests: Sequence[_Request]) -> Iterator[Turn]:
+    continued = {id(request.before) for request in requests if request.before is not None}
+    for request in requests:
+        if request.before is None:
+            yield from (turn for answer in request.answers if id(answer) in continued for turn in answer.turns)
+
+
+def _untrained(requests: Sequence[_Request]) -> int:
+    """Count the turns without a trained token in conversations that have turns with one."""
+    turns: defaultdict[int, list[bool]] = defaultdict(list)
+    for request in requests:
+        chain = _chain(request)
+        first = chain[-1].before if chain else None
+        if first is None:
+            continue
+        # A first answer with no turn behind it is no conversation.
+        turns[first.number] += [turn.trained for answer in request.answers for turn in answer.turns]
+    return sum(trained.count(False) for trained in turns.values() if any(trained))

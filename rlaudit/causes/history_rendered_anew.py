@@ -15,7 +15,7 @@ import numpy as np
 from rlaudit.arrays import Floats
 from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome
 from rlaudit.causes.attribution.part_signature import part_signature
-from rlaudit.causes.attribution.rival_patterns import SURELY_APART, typical_apart
+from rlaudit.causes.attribution.rival_patterns import SURELY_APART, manifold_apart
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
@@ -51,7 +51,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     outcome = part_signature(evidence, NAME, because)
     if isinstance(outcome, NotTested) or not outcome.large:
         return outcome
-    large = typical_apart(evidence, after_T, ~after_T).shows(FOURFOLD, alpha=SURELY_APART)
+    large = manifold_apart(evidence, after_T, ~after_T).shows(FOURFOLD, alpha=SURELY_APART)
     because = outcome.because if large else f"typical tokens are not farther off; {outcome.because}"
     return replace(outcome, large=large, because=because)
 

@@ -22,6 +22,8 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 IDS_SHOWN = 4
 METRIC = "k3"
+# Times: what longer contexts alone do to later turns stays below it; another context makes it tens to thousands.
+MUCH_FARTHER = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,14 @@ class JudgedConversations:
     beyond: int
     k3_after: Measurement | None = None
     k3_others: Measurement | None = None
+
+    @property
+    def costs_nothing(self) -> bool:
+        """Whether turns after a change are surely not much farther from the trainer than the others are."""
+        after, others = self.k3_after, self.k3_others
+        if after is None or others is None or after.high is None or others.low is None:
+            return False
+        return after.high <= MUCH_FARTHER * others.low
 
 
 def judge_conversations(

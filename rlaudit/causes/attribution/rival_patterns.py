@@ -82,14 +82,28 @@ def loud(excess: ExcessModel, but: str = "") -> NDArray[np.bool_]:
 def typical_apart(evidence: TokenEvidence, ours_T: NDArray[np.bool_], others_T: NDArray[np.bool_]) -> Estimate:
     """Return how much larger the squared error of our tokens is than that of others as likely: mean of its logarithm.
 
-    A logarithm weighs a typical token, and no sharp context that all samples of a prompt share.
+    A logarithm weighs a typical token, and no sharp context that all samples of a prompt share. Without others as
+    likely, nothing is shown.
     """
     usable_T = evidence.room_T > LEAST_ROOM
     ours_T, others_T = ours_T & usable_T, others_T & usable_T
+    alike_T, weight_T = equally_likely(evidence.rollout_logprobs_T, ours_T, others_T)
+    return mean_apart(evidence, _log_squares(evidence, others_T), alike_T, weight_T)
+
+
+def manifold_apart(evidence: TokenEvidence, ours_T: NDArray[np.bool_], others_T: NDArray[np.bool_]) -> Estimate:
+    """Return the same of all tokens: for what is so much larger that how likely tokens are is no matter."""
+    usable_T = evidence.room_T > LEAST_ROOM
+    ours_T, others_T = ours_T & usable_T, others_T & usable_T
+    return mean_apart(evidence, _log_squares(evidence, others_T), ours_T, others_T.astype(np.float64))
+
+
+def _log_squares(evidence: TokenEvidence, others_T: NDArray[np.bool_]) -> Floats:
+    """Return (T,) the logarithm of each squared error of the logits, in typical ones of the others."""
     squared_T = np.square(evidence.log_ratio_T / np.maximum(evidence.room_T, LEAST_ROOM))
     typical = float(np.median(squared_T[others_T])) or float(squared_T[others_T].mean()) if others_T.any() else 0.0
-    ours_T, weight_T = equally_likely(evidence.rollout_logprobs_T, ours_T, others_T)
-    return mean_apart(evidence, np.log(squared_T / max(typical, TINY) + LEAST_SQUARE), ours_T, weight_T)
+    logs_T: Floats = np.log(squared_T / max(typical, TINY) + LEAST_SQUARE)
+    return logs_T
 
 
 def _typical_square(evidence: TokenEvidence, usable_T: NDArray[np.bool_]) -> float:

@@ -57,6 +57,8 @@ def _cost(found: "JudgedConversations") -> Iterator[str]:
             f"k3 of turns after such a place is {interval(found.k3_after)}, of all others {interval(found.k3_others)} "
             "(nats)."
         )
+        if found.costs_nothing:
+            yield "Both are alike, so the trainer scores each turn behind the prompt that was sent: nothing is lost."
 
 
 def _change(changed: "ChangedHistory") -> str:

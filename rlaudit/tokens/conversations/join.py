@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.tokens.conversations.history import NOT_SAMPLED, Change, Difference, History, history
+from rlaudit.tokens.conversations.history import END_TOKENS, NOT_SAMPLED, Change, Difference, History, history
 from rlaudit.tokens.conversations.matched_runs import Run
 from rlaudit.tokens.conversations.turn import Turn
 from rlaudit.tokens.hashed_ids import Hashes, are_among, hash_of, prefix_sums, windows_of
@@ -30,6 +30,8 @@ MOST_ALIKE = 32
 MOST_UNKNOWN = 0.5
 # Ids of an answer that are other ids in a prompt: more, on both sides, is another answer.
 MOST_REPLACED = 16
+# Up to so many, one side may have twice as many.
+MOST_UNALIKE = 3
 # The last ids of a prompt, of which the answer's header remains where the answer stands.
 HEADER = 4
 # Of all completions: so many that end with an id make it an end token.
@@ -221,14 +223,23 @@ def _fit(answer: _Answer, prompt: Integers) -> _Fit | None:
     of_answer = [run for run in compared.runs if run.ours + run.length > begin]
     if not of_answer or compared.unknown > MOST_UNKNOWN:
         return None
-    replaced = [
-        difference
-        for difference in compared.differences
-        if difference.at + len(difference.was) > begin and min(len(difference.was), len(difference.now)) > MOST_REPLACED
-    ]
-    if replaced or not _stands_behind_its_prompt(compared.runs, of_answer[0], begin):
+    of_answer_too = [differs for differs in compared.differences if differs.at + len(differs.was) > begin]
+    if any(_is_other_text(differs, len(answer.whole)) for differs in of_answer_too) or not _stands_behind_its_prompt(
+        compared.runs, of_answer[0], begin
+    ):
         return None
     return _Fit(answer, compared, sum(run.length for run in compared.runs))
+
+
+def _is_other_text(differs: Difference, end: int) -> bool:
+    """Return whether a difference is another answer.
+
+    Encoding a text again changes few ids, and their number less. Of an answer that is cut the end token is left.
+    """
+    if differs.at + len(differs.was) == end and not differs.now:
+        return len(differs.was) > END_TOKENS
+    fewer, more = sorted((len(differs.was), len(differs.now)))
+    return fewer > MOST_REPLACED or (fewer > MOST_UNALIKE and more > 2 * fewer)
 
 
 def _stands_behind_its_prompt(runs: Sequence[Run], first: Run, begin: int) -> bool:
@@ -289,8 +300,7 @@ def _untrained(requests: Sequence[_Request]) -> int:
     for request in requests:
         chain = _chain(request)
         first = chain[-1].before if chain else None
-        if first is None:
-            continue
-        # A first answer with no turn behind it is no conversation.
-        turns[first.number] += [turn.trained for answer in request.answers for turn in answer.turns]
+        for answer in request.answers:
+            # A first answer stands for its conversation.
+            turns[answer.number if first is None else first.number] += [turn.trained for turn in answer.turns]
     return sum(trained.count(False) for trained in turns.values() if any(trained))

@@ -23,6 +23,8 @@ from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 CONTEXT = 64
 # Of a prompt, before a completion's first id: without them no id is looked at.
 BEHIND = 2
+# Tokens: as many that no other sequence has are known behind any context, as that of a history that was rendered anew.
+UNMISTAKABLE = 16
 # Parts of a row that are looked up at once: some 100 MB.
 _MOST_PARTS = 1 << 21
 
@@ -93,7 +95,9 @@ class Beginnings:
                 alike = self.by_hash.get((int(hashes_PL[at, -1 - column]), length), [])
                 if not begins_N[place]:
                     before = ids_N[max(int(firsts[stretch_N[place]]), place - CONTEXT) : place]
-                    alike = [sequence for sequence in alike if _ends_alike(sequence.prompt_ids[-CONTEXT:], before)]
+                    in_context = [sequence for sequence in alike if _ends_alike(sequence.prompt_ids[-CONTEXT:], before)]
+                    is_unmistakable = len(alike) == 1 and length >= UNMISTAKABLE
+                    alike = alike if is_unmistakable else in_context
                 if alike:
                     last = at
                     yield Found(int(stretch_N[place]), place, length, alike)

@@ -4,6 +4,8 @@ With them thousands of stretches are looked up in one step. A million sequences 
 chance in one of twenty thousand logs.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,11 +43,28 @@ def window_hashes(ids_WN: Integers) -> Hashes:
     return hashes
 
 
-def windows_of(ids_N: Integers, width: int) -> Hashes:
-    """Return (N - width + 1,) hashes of the windows of so many ids; none if there are fewer."""
-    if len(ids_N) < width:
+def windows_between(sums: Hashes, width: int) -> Hashes:
+    """Return hashes of the windows of so many ids, by the prefix sums of a whole row; none if there are fewer ids."""
+    count = len(sums) - width
+    if count < 1:
         return np.zeros(0, dtype=np.uint64)
-    return window_hashes(np.lib.stride_tricks.sliding_window_view(ids_N, width).T)
+    return (sums[width:] - sums[:-width]) * back_to_the_front(count)
+
+
+class KnownHashes:
+    """Many hashes, to look others up among them: a table of bits decides for most in one step each."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        self.ordered = np.unique(hashes)
+        bits = max(10, (16 * len(self.ordered)).bit_length())
+        self._shift = np.uint64(64 - bits)
+        self._may_be = np.zeros(1 << bits, dtype=np.bool_)
+        self._may_be[self.ordered >> self._shift] = True
+
+    def places_in(self, hashes: Hashes) -> Integers:
+        """Return where the known ones stand among these."""
+        places = np.flatnonzero(self._may_be[hashes >> self._shift])
+        return places[are_among(self.ordered, hashes[places])]
 
 
 def are_among(ordered: Hashes, values: Hashes) -> NDArray[np.bool_]:
@@ -59,6 +78,11 @@ def are_among(ordered: Hashes, values: Hashes) -> NDArray[np.bool_]:
 
 def _powers(base: int, count: int) -> Hashes:
     """Return base to the power of 0, 1, ..., count - 1."""
+    return _first_powers(base, 1 << max(count - 1, 1).bit_length())[:count]
+
+
+@lru_cache(maxsize=8)
+def _first_powers(base: int, count: int) -> Hashes:
     powers = np.full(count, base, dtype=np.uint64)
     powers[:1] = 1
     return np.cumprod(powers, dtype=np.uint64)

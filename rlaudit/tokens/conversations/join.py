@@ -8,7 +8,7 @@ Not covered: histories in which no window of an answer is left (all of it encode
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -18,7 +18,7 @@ from rlaudit.arrays import Integers
 from rlaudit.tokens.conversations.history import END_TOKENS, NOT_SAMPLED, Change, Difference, History, history
 from rlaudit.tokens.conversations.matched_runs import Run
 from rlaudit.tokens.conversations.turn import Turn
-from rlaudit.tokens.hashed_ids import Hashes, are_among, hash_of, prefix_sums, windows_of
+from rlaudit.tokens.hashed_ids import Hashes, KnownHashes, are_among, prefix_sums, windows_between
 
 # Ids in a row by which an answer is looked for in a prompt.
 WIDTH = 8
@@ -114,18 +114,15 @@ def joined(turns: Sequence[Turn], beyond: int = 0) -> Conversations:
     requests, answers = _by_prompt(turns)
     if not answers:
         return Conversations(beyond=beyond)
-    sampled, sent = (
-        _Beginnings(answers, (answer.whole for answer in answers)),
-        _Beginnings(requests, (request.prompt for request in requests)),
-    )
-    windows, ends = _Windows(answers), _end_tokens(answers)
+    known_turns, ends = _KnownTurns(answers), _end_tokens(answers)
     unjoined = 0
     for request in sorted(requests, key=lambda request: len(request.prompt)):
-        before = sampled.longest(request.prompt)
+        sums = prefix_sums(request.prompt)
+        before = known_turns.sampled.longest(sums)
         known = 0 if before is None else len(before.whole)
         # Behind an earlier turn that is there as it was, a later one may be rendered anew.
-        candidates = windows.most_alike(request, known)
-        asked = sent.longest(request.prompt[:-1])
+        candidates = known_turns.most_alike(request, sums, known)
+        asked = known_turns.sent.longest(sums[:-1])
         if asked is not None and len(asked.prompt) >= known:
             candidates = list(dict.fromkeys([*candidates, *asked.answers[:MOST_ALIKE]]))
         fits = [fit for answer in candidates if (fit := _fit(answer, request.prompt)) is not None]
@@ -159,41 +156,43 @@ def _by_prompt(turns: Sequence[Turn]) -> tuple[list[_Request], list[_Answer]]:
 class _Beginnings(Generic[Beginning]):
     """Requests by the hash of their prompts, or answers by that of all that was sent and sampled."""
 
-    def __init__(self, beginnings: Sequence[Beginning], rows: Iterable[Integers]) -> None:
-        pairs = zip(beginnings, rows, strict=True)
-        self._by_hash: dict[tuple[int, int], Beginning] = {
-            (hash_of(row), len(row)): beginning for beginning, row in pairs
-        }
-        self._hashes: Hashes = np.unique(np.array([key[0] for key in self._by_hash], dtype=np.uint64))
+    def __init__(self, by_hash: Mapping[tuple[int, int], Beginning]) -> None:
+        self._by_hash: Mapping[tuple[int, int], Beginning] = by_hash
+        self._hashes = KnownHashes(np.array([key[0] for key in by_hash], dtype=np.uint64))
 
-    def longest(self, prompt: Integers) -> Beginning | None:
-        """Return the longest one with which a prompt begins; None if there is none."""
-        sums = prefix_sums(prompt)
-        places = np.flatnonzero(are_among(self._hashes, sums))[::-1].tolist()
+    def longest(self, sums: Hashes) -> Beginning | None:
+        """Return the longest one with which a prompt begins; None if there is none. sums: the prefix sums of it."""
+        places = self._hashes.places_in(sums)[::-1].tolist()
         keys = ((int(sums[place]), place) for place in places)
         return next((self._by_hash[key] for key in keys if key in self._by_hash), None)
 
 
-class _Windows:
-    """Windows of ids that end in an answer, and that its own prompt does not hold."""
+class _KnownTurns:
+    """What prompts may begin with, and windows of ids that end in an answer and that its own prompt does not hold."""
 
     def __init__(self, answers: Sequence[_Answer]) -> None:
-        hashes, numbers = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
+        sent: dict[tuple[int, int], _Request] = {}
+        sampled: dict[tuple[int, int], _Answer] = {}
+        hashes, numbers = [], []
         for answer in answers:
-            prompt = answer.request.prompt
-            own = windows_of(np.append(prompt[len(prompt) - WIDTH + 1 :], answer.sampled), WIDTH)
-            own = np.setdiff1d(own, windows_of(prompt, WIDTH))
+            end, sums = len(answer.request.prompt), prefix_sums(answer.whole)
+            sent[int(sums[end]), end] = answer.request
+            sampled[int(sums[-1]), len(sums) - 1] = answer
+            windows = windows_between(sums, WIDTH)
+            begin = max(end - WIDTH + 1, 0)
+            own = windows[begin:][~are_among(np.sort(windows[:begin]), windows[begin:])]
             hashes.append(own)
             numbers.append(np.full(len(own), answer.number))
+        self.sent, self.sampled = _Beginnings(sent), _Beginnings(sampled)
         every, number = np.concatenate(hashes), np.concatenate(numbers)
         order = np.argsort(every, kind="stable")
-        self._answers = answers
+        self._answers, self._known = answers, KnownHashes(every)
         self._hashes, self._numbers = every[order], number[order]
 
-    def most_alike(self, request: _Request, begin: int) -> list[_Answer]:
+    def most_alike(self, request: _Request, sums: Hashes, begin: int) -> list[_Answer]:
         """Return the answers that share most windows with a prompt from a place on, and those that share the last."""
-        sought = windows_of(request.prompt[max(begin - WIDTH + 1, 0) :], WIDTH)
-        places = np.flatnonzero(are_among(self._hashes, sought))
+        sought = windows_between(sums, WIDTH)[max(begin - WIDTH + 1, 0) :]
+        places = self._known.places_in(sought)
         first, behind = (np.searchsorted(self._hashes, sought[places], side=side) for side in ("left", "right"))
         shared: Counter[int] = Counter()
         last: dict[int, int] = {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.tokens.hashed_ids import Hashes, windows_of
+from rlaudit.tokens.hashed_ids import Hashes, prefix_sums, windows_between
 
 # Ids: long ones are of one place, short ones find what a few other tokens interrupt.
 WIDTHS = (8, 3)
@@ -48,8 +48,8 @@ def _between(ours_N: Integers, theirs_M: Integers, before: Run, after: Run, widt
     width, *narrower = widths
     last = before
     ours, theirs = (
-        windows_of(ours_N[begin : after.ours], width),
-        windows_of(theirs_M[begin_there : after.theirs], width),
+        windows_between(prefix_sums(ours_N[begin : after.ours]), width),
+        windows_between(prefix_sums(theirs_M[begin_there : after.theirs]), width),
     )
     for ours_at, theirs_at in _in_one_order(*_once_in_both(ours, theirs)):
         place, place_there = begin + ours_at, begin_there + theirs_at

@@ -2,7 +2,7 @@
 
 Covered: masks that begin or end a few tokens off around stretches that no sampler reported, as the first look at a log
 finds them (`tokens/checks/loss_mask_off_spans.py`).
-Not covered: masks of whole turns, and logs that keep the tokens of tools with logprobs of their own.
+Not covered: masks of whole turns, and logs that have computed logprobs of the tokens of tools.
 Source: ms-swift 8427; verl's agent loops, whose response_mask marks what the policy sampled.
 """
 

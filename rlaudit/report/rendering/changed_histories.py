@@ -26,38 +26,38 @@ def changed_turns(report: "Report") -> list[str]:
     ]
 
 
-def changed_sentence(found: "JudgedConversations") -> str:
+def changed_sentence(judged: "JudgedConversations") -> str:
     """Return how many turns begin with other tokens."""
-    later = found.turns - found.conversations
+    later = judged.turns - judged.conversations
     return (
-        f"{found.changed} of {counted(later, 'later turn')} begin with other tokens than were sent and sampled before."
+        f"{judged.changed} of {counted(later, 'later turn')} begin with other tokens than were sent and sampled before."
     )
 
 
-def unchanged_sentence(found: "JudgedConversations") -> str:
+def unchanged_sentence(judged: "JudgedConversations") -> str:
     """Return what was looked at and is as it was."""
-    later = counted(found.turns - found.conversations, "later turn")
-    return f"all {later} of {counted(found.conversations, 'conversation')} begin with what was sent and sampled before"
+    later = counted(judged.turns - judged.conversations, "later turn")
+    return f"all {later} of {counted(judged.conversations, 'conversation')} begin with what was sent and sampled before"
 
 
 def _blocks(report: "Report") -> Iterator[Block]:
     tables = report.get("comparisons", ())
     for table in tables:
-        found = table.conversations
-        if found is None or not found.changed:
+        judged = table.conversations
+        if judged is None or not judged.changed:
             continue
         name = f"{table.name}: " if len(tables) > 1 else ""
-        yield Prose([f"{name}{changed_sentence(found)}", *_cost(found)])
-        yield Lines([*map(_change, found.changes), *_counts(found)])
+        yield Prose([f"{name}{changed_sentence(judged)}", *_cost(judged)])
+        yield Lines([*map(_change, judged.changes), *_counts(judged)])
 
 
-def _cost(found: "JudgedConversations") -> Iterator[str]:
-    if found.k3_after is not None and found.k3_others is not None:
+def _cost(judged: "JudgedConversations") -> Iterator[str]:
+    if judged.k3_after is not None and judged.k3_others is not None:
         yield (
-            f"k3 of turns after such a place is {interval(found.k3_after)}, of all others {interval(found.k3_others)} "
+            f"k3 of turns after such a place is {interval(judged.k3_after)}, of all others {interval(judged.k3_others)} "
             "(nats)."
         )
-        if found.costs_nothing:
+        if judged.costs_nothing:
             yield "Both are alike, so the trainer scores each turn behind the prompt that was sent: nothing is lost."
 
 
@@ -71,10 +71,10 @@ def _ids(ids: "Sequence[int]") -> str:
     return ", ".join(map(str, ids)) or "none"
 
 
-def _counts(found: "JudgedConversations") -> Iterator[str]:
-    if found.unjoined:
-        yield f"{counted(found.unjoined, 'more turn')}: the prompt holds an answer that is in no turn, or in several"
-    if found.untrained:
-        yield f"{counted(found.untrained, 'turn')} without a trained token, in conversations that have trained ones"
-    if found.beyond:
-        yield f"{counted(found.beyond, 'turn')} not looked at, because the log is too large"
+def _counts(judged: "JudgedConversations") -> Iterator[str]:
+    if judged.unjoined:
+        yield f"{counted(judged.unjoined, 'more turn')}: the prompt holds an answer that is in no turn, or in several"
+    if judged.untrained:
+        yield f"{counted(judged.untrained, 'turn')} without a trained token, in conversations that have trained ones"
+    if judged.beyond:
+        yield f"{counted(judged.beyond, 'turn')} not looked at, because the log is too large"

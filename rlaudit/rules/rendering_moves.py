@@ -4,9 +4,10 @@ What changed
     vLLM up to 0.19.0 runs with transformers 4, from 0.24.0 on with transformers 5, and between them with either. From
     transformers 5 on, `apply_chat_template` returns a dict in place of token ids, unless return_dict is False. A
     tokenizer of byte-level BPE that is declared as LlamaTokenizerFast in a checkpoint of type llama loses spaces and
-    line breaks (transformers 5.19, beside vLLM 0.32.0).
+    line breaks (transformers 5.19, beside vLLM 0.32.0), unless transformers knows its repository by name.
     Source: METADATA of vLLM's wheels; transformers/tokenization_utils_base.py, 4.57.6:1560 and 5.19.0:3003;
-    models/llama/tokenization_llama.py, 5.19.0; verl#6080, where rewards stayed zero.
+    models/llama/tokenization_llama.py and models/auto/tokenization_auto.py, 5.19.0; verl#6080, where rewards stayed
+    zero.
 
 Why it matters
     The model reads another text than it was trained on, or than the trainer scores, and no setting of vLLM brings the

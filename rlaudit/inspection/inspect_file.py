@@ -11,7 +11,7 @@ from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.source import Source
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.read_configs import Bug, Unreadable, read_configs, recognise
-from rlaudit.inspection.rendering_here import pinned_transformers, renders
+from rlaudit.inspection.rendering_here import PinnedBefore, pinned_transformers, renders
 from rlaudit.inspection.so_today import with_today
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
@@ -51,6 +51,8 @@ class Context:
     machine_known: bool = field(default=False, kw_only=True)
     # The model of the command line, None if it names none.
     model: str | None = field(default=None, kw_only=True)
+    # Pins of the tree before a bump, None if there is none.
+    bumped: PinnedBefore | None = field(default=None, kw_only=True)
 
     def given(self, config: RolloutConfig) -> RolloutConfig:
         """Return a config with the model of the command line, if that names one."""
@@ -114,7 +116,7 @@ def inspect_file(
         release, ran_on = _recorded(file.source)
         versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
         engines = read_configs(file.source, recognised, (versions.before, versions.after))
-        pins, line = pinned_transformers(file.source, versions), renders(file.source)
+        pins, line = pinned_transformers(file.source, versions, context.bumped), renders(file.source)
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
     configs = []

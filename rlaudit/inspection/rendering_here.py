@@ -1,5 +1,7 @@
 """What of a project decides how chats become tokens: its release of transformers, and a line that renders."""
 
+from dataclasses import dataclass
+
 from packaging.version import Version
 
 from rlaudit.configs.framework_source.release_here import release_here
@@ -11,21 +13,31 @@ from rlaudit.settings.place import Place
 from rlaudit.settings.rollout_config import FrameworkRelease
 from rlaudit.vllm.pins.pin import Package
 
-_PACKAGE = Package(("transformers",), ("huggingface/transformers",))
+TRANSFORMERS = Package(("transformers",), ("huggingface/transformers",))
 _RENDERS = "apply_chat_template"
 
 
-def pinned_transformers(source: Source, versions: Versions) -> tuple[FrameworkRelease | None, FrameworkRelease | None]:
+@dataclass(frozen=True)
+class PinnedBefore:
+    """What the tree before a bump pins. None: no release of transformers, or several."""
+
+    transformers: FrameworkRelease | None
+
+
+def pinned_transformers(
+    source: Source, versions: Versions, bumped: PinnedBefore | None = None
+) -> tuple[FrameworkRelease | None, FrameworkRelease | None]:
     """Return the release of transformers before and after a move; None if nothing gives it.
 
-    A project that pins the later vLLM already, as in a bump, has moved, and its pins say nothing of the time before.
+    bumped: the pins of the tree before, whose files are not here. Without it, a project that pins the later vLLM has
+    moved already, and its pins say nothing of the time before.
     """
     if isinstance(source, RecordedSource):
         return _recorded(source), None
-    here = release_here(source, _PACKAGE, None)
-    if here is None:
-        return None, None
-    pin = FrameworkRelease(here.version, here.because)
+    here = release_here(source, TRANSFORMERS, None)
+    pin = FrameworkRelease(here.version, here.because) if here is not None else None
+    if bumped is not None:
+        return bumped.transformers, pin
     vllm = [hint.version for hint in hints_for(source.path, source.text).hints[:1]]
     return (None if versions.migrates and vllm == [versions.after] else pin), pin
 

@@ -6,8 +6,7 @@ What changed
     tokenizer of byte-level BPE that is declared as LlamaTokenizerFast in a checkpoint of type llama loses spaces and
     line breaks (transformers 5.19, beside vLLM 0.32.0), unless transformers knows its repository by name.
     Source: METADATA of vLLM's wheels; transformers/tokenization_utils_base.py, 4.57.6:1560 and 5.19.0:3003;
-    models/llama/tokenization_llama.py and models/auto/tokenization_auto.py, 5.19.0; verl#6080, where rewards stayed
-    zero.
+    models/llama/tokenization_llama.py and models/auto/tokenization_auto.py, 5.19.0; transformers#41626, verl#6080.
 
 Why it matters
     The model reads another text than it was trained on, or than the trainer scores, and no setting of vLLM brings the
@@ -75,7 +74,7 @@ def _words(side: Side, majors: tuple[int, ...]) -> str:
     if pin is not None and required.runs_with(pin.version):
         return f"transformers {pin.version} ({pin.because})"
     if len(majors) > 1:
-        return f"transformers {' or '.join(map(str, majors))}, as nothing pins one"
+        return f"transformers {' or '.join(map(str, majors))} (no pin here says which)"
     refused = f", but {pin.because}" if pin is not None else ""
     return f"transformers {majors[0]} (it requires {required.written}{refused})"
 

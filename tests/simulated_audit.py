@@ -24,6 +24,7 @@ and, where a rule needs them:
     version_guards: [{line: 4, text: raise NotImplementedError}]
     releases: ["0.18", "0.24"]                 # of the framework: the oldest, and the first that is none, or null
     pins: {trl: 1.5.0}                         # what the project pins, by package
+    renders: 12                                # the line that takes token ids from a chat template
     engine: {max_model_len: {unknown: "$LEN is set nowhere in this file"}}     # a value that the file does not tell
 
 A rule's docstring (all headings at the margin, their text indented by four spaces):
@@ -103,6 +104,7 @@ KEYS = {
     "releases",
     "copy",
     "pins",
+    "renders",
     *SECTIONS,
 }
 
@@ -163,6 +165,8 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         releases=_releases(*data["releases"]) if "releases" in data else None,
         copy=Copy("fork/trl", Version(data["copy"]) if data["copy"] else None) if "copy" in data else None,
         release_of=lambda name: _pin(name, data.get("pins", {})),
+        transformers=_pin("transformers", data.get("pins", {})),
+        renders=Place(PATH, data["renders"], 1, "") if "renders" in data else None,
         offline=data.get("offline", False),
         needs_v1=data.get("needs_v1", False),
         place=Place(PATH, 1, 1, ""),

@@ -92,6 +92,8 @@ def _inspect(options: Arguments, outputs: Sequence[Output], bump: "Bump | None" 
             bumped=bump is not None,
         )
     )
+    if bump is not None:
+        request = replace(request, context=replace(request.context, bumped=bump.pinned_before))
     return _run(request, threshold, wishes, bump)
 
 

@@ -11,6 +11,7 @@ from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.source import Source
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.read_configs import Bug, Unreadable, read_configs, recognise
+from rlaudit.inspection.rendering_here import PinnedBefore, pinned_transformers, renders
 from rlaudit.inspection.so_today import with_today
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
@@ -50,6 +51,8 @@ class Context:
     machine_known: bool = field(default=False, kw_only=True)
     # The model of the command line, None if it names none.
     model: str | None = field(default=None, kw_only=True)
+    # Pins of the tree before a bump, None if there is none.
+    bumped: PinnedBefore | None = field(default=None, kw_only=True)
 
     def given(self, config: RolloutConfig) -> RolloutConfig:
         """Return a config with the model of the command line, if that names one."""
@@ -113,6 +116,7 @@ def inspect_file(
         release, ran_on = _recorded(file.source)
         versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
         engines = read_configs(file.source, recognised, (versions.before, versions.after))
+        pins, line = pinned_transformers(file.source, versions, context.bumped), renders(file.source)
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
     configs = []
@@ -124,8 +128,11 @@ def inspect_file(
         device = device_of(pair.after) if machine is None else None
         machine = machine or (context.machine if device is None else device.machine)
         try:
-            sides = (context.given(before), context.given(pair.after))
-            audit = audit_of(*sides, (versions.before, versions.after), machine)
+            old, new = (
+                replace(context.given(config), transformers=pin, renders=line)
+                for config, pin in zip((before, pair.after), pins, strict=True)
+            )
+            audit = audit_of(old, new, (versions.before, versions.after), machine)
         except Exception as error:
             failures.append(Bug(file.path, f"resolving the settings of {pair.dialect.title}", error))
             continue

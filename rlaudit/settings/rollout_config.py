@@ -79,7 +79,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class FrameworkRelease:
-    """The release of a framework that a config is run with."""
+    """The release of a framework, or of transformers, that a config is run with."""
 
     version: Version
     # `requirements.txt:3 pins 0.6.0`.
@@ -191,6 +191,10 @@ class RolloutConfig:
     copy: Copy | None = None
     # Returns the release of a package, as the command line, its source or a pin gives it; None if nothing does.
     release_of: Callable[[str], FrameworkRelease | None] = lambda _package: None
+    # Of its environment; None if nothing gives it.
+    transformers: FrameworkRelease | None = None
+    # The line of a program that takes token ids from a chat template, and leaves open whether it gets a dict.
+    renders: Place | None = None
     # The pinned release that is not among them.
     refused_pin: RefusedPin | None = None
     # A pin of the framework with which the config or the vLLM release does not go, in a sentence.

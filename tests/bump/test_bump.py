@@ -49,6 +49,24 @@ def test_a_moved_pin_is_found_and_the_configs_of_the_new_tree_are_inspected_for_
     assert "removed-flag" in {one["rule"] for one in report["findings"]}
 
 
+@pytest.mark.parametrize(
+    ("today", "after", "says"),
+    [
+        ("transformers==4.57.6", "transformers==4.57.6", None),
+        ("transformers==4.57.6", "transformers==5.6.0", "with transformers 4.57.6 (requirements.txt:3 pins 4.57.6), "),
+        ("numpy", "transformers==5.6.0", "with transformers 4 or 5 (no pin here says which), "),
+    ],
+)
+def test_the_transformers_of_both_trees_are_compared_by_their_own_pins(
+    repository: Repository, capsys: pytest.CaptureFixture[str], today: str, after: str, says: str | None
+) -> None:
+    repository.commit("v4", {"requirements.txt": f"{PIN.format('0.20.0')}{today}\n", "conf/base.yaml": CONFIG})
+    repository.commit("v5", {"requirements.txt": f"{PIN.format('0.22.0')}{after}\n"})
+    findings = bump(capsys, "--bump", "v4..v5")[1]["findings"]
+    messages = [one["message"] for one in findings if one["rule"] == "rendering-moves"]
+    assert (messages == []) if says is None else (says in messages[0])
+
+
 def test_the_known_defects_that_the_range_crosses_are_named(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,8 +5,9 @@ from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 
 from rlaudit.configs.source import LARGEST_BYTES
-from rlaudit.inspection.bump.migration import Migration, Pins, migration_of, pins_of
+from rlaudit.inspection.bump.migration import Migration, Pins, migration_of, only_release, pins_of
 from rlaudit.inspection.bump.trees import Trees, trees_named
+from rlaudit.inspection.rendering_here import TRANSFORMERS, PinnedBefore
 from rlaudit.vllm.pins.files import LARGEST_BYTES as LARGEST_PINS
 from rlaudit.vllm.pins.files import kind_of
 
@@ -19,6 +20,8 @@ class Bump:
     pins: Pins
     # None if no pin moves from one known release to another.
     migration: Migration | None
+    # What the tree before pins of transformers.
+    pinned_before: PinnedBefore
 
 
 def find_bump(words: str, paths: Sequence[str]) -> Bump:
@@ -26,8 +29,8 @@ def find_bump(words: str, paths: Sequence[str]) -> Bump:
     trees = trees_named(words, paths)
     most = (lambda path: kind_of(path) is not None), LARGEST_PINS
     with trees.before.laid_out(*most) as before, trees.after.laid_out(*most) as after:
-        pins = pins_of(before, after)
-    return Bump(trees, pins, migration_of(pins))
+        pins, beside = pins_of(before, after), only_release(before, TRANSFORMERS)
+    return Bump(trees, pins, migration_of(pins), PinnedBefore(beside))
 
 
 @contextmanager

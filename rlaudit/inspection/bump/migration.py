@@ -9,9 +9,10 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.inspection.files import LEFT_OUT
+from rlaudit.settings.rollout_config import FrameworkRelease
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.pins.files import PinFile, kind_of, pins_in, text_of
-from rlaudit.vllm.pins.pin import Pin, span
+from rlaudit.vllm.pins.pin import VLLM, Package, Pin, span
 
 MOST_NAMED = 5
 _HIDDEN_AND_READ = frozenset({".github", ".gitlab-ci.yml"})
@@ -84,11 +85,24 @@ def pins_of(before: Path, after: Path) -> Pins:
     return Pins(tuple(moves), tuple(stays), len(set(old) | set(new)))
 
 
-def _pinned(root: Path) -> dict[str, tuple[PinFile, tuple[Pin, ...]]]:
+def only_release(root: Path, package: Package) -> FrameworkRelease | None:
+    """Return the release of a package that a folder pins; None if it pins none, or several."""
+    exact = {
+        pin.version: FrameworkRelease(pin.version, f"{path}:{pin.line} pins {pin.version}")
+        for path, (_, pins) in _pinned(root, package).items()
+        for pin in pins
+        if pin.version is not None
+    }
+    return next(iter(exact.values())) if len(exact) == 1 else None
+
+
+def _pinned(root: Path, package: Package = VLLM) -> dict[str, tuple[PinFile, tuple[Pin, ...]]]:
     pinned = {}
     for path in sorted(_files(root)):
         kind = kind_of(path)
-        pins = pins_in(kind, text_of(root / path)) if kind is not None and not (root / path).is_symlink() else ()
+        pins = (
+            pins_in(kind, text_of(root / path), package) if kind is not None and not (root / path).is_symlink() else ()
+        )
         if kind is not None and pins:
             pinned[path] = (kind, pins)
     return pinned

@@ -7,8 +7,14 @@ result  prompt_token_ids, vocabulary_size (None if all prompts are ids), texts: 
         shapes: {"token_ids", "text"} or {"error"} by name, none if the model has no chat template
 
 Runs in the trainer's environment, whose ids every engine gets, and in each engine's own, to be compared. Chat messages
-go through the model's chat template, texts do not.
+go through the model's chat template, texts do not. A template that writes the date writes the same day on every side.
 """
+
+from datetime import datetime
+
+# Templates of Llama 3 and SmolLM3 write today's date. A run that is resumed on another day has rendered the trainer's
+# side already, and no release makes that difference.
+_DAY = datetime(2025, 1, 1)
 
 
 def run(job, channel):
@@ -47,7 +53,10 @@ def _rendered(tokenizer, prompt, channel):
 
 def _chat(tokenizer, arguments):
     messages = arguments.pop("messages")
-    text = tokenizer.apply_chat_template(messages, tokenize=False, **{"add_generation_prompt": True, **arguments})
+    # An argument replaces the function of that name that transformers gives to templates.
+    dated = {"strftime_now": _DAY.strftime} if "strftime_now" in str(tokenizer.chat_template) else {}
+    wishes = {"add_generation_prompt": True, **arguments, **dated}
+    text = tokenizer.apply_chat_template(messages, tokenize=False, **wishes)
     # The template writes its own special tokens; the tokenizer must not add them again.
     return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]], text
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome
-from rlaudit.causes.attribution.part_signature import part_signature
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Signature
+from rlaudit.causes.attribution.part_signature import SHARE, part_signature
 from rlaudit.causes.attribution.rival_patterns import SURELY_APART, manifold_apart
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
@@ -29,12 +29,15 @@ FADES_OVER = (8.0, 32.0)
 FOURFOLD = 1.4
 
 
-def basis(evidence: TokenEvidence) -> Floats | NotTested:
+def basis(evidence: TokenEvidence) -> Floats | Outcome:
     """Return (T, 3): after a change at all, and fading over a few and over some tens of tokens."""
-    after_T = evidence.columns.get(COLUMN)
-    if after_T is None:
-        return NotTested("no turn of a conversation is known that begins with other tokens than were sent and sampled")
-    after_T = np.asarray(after_T, dtype=np.float64)
+    if COLUMN not in evidence.columns:
+        if evidence.missing(("prompt_tokens",)):
+            return NotTested("column prompt_token_ids is missing", "prompt_token_ids")
+        return Signature(
+            1.0, 0.0, 0.0, 0.0, "turns", False, "no turn begins with other tokens than were sent and sampled"
+        )
+    after_T = np.asarray(evidence.columns[COLUMN], dtype=np.float64)
     if after_T.all() or not after_T.any():
         return NotTested("every token, or none, comes after a changed history: nothing to compare with")
     fading = [np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER]
@@ -45,8 +48,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 that only turns after a change show."""
     after_T = np.asarray(evidence.columns[COLUMN]) > 0
     because = (
-        f"is what turns after a changed history ({100 * float(after_T.mean()):.0f} % of all tokens) have more than the "
-        "others: their prompt, or an earlier one of the conversation, does not begin with what was sent and sampled"
+        f"turns after a changed history ({100 * float(after_T.mean()):.0f} % of all tokens) are farther off than the "
+        f"others, which makes {SHARE}"
     )
     outcome = part_signature(evidence, NAME, because)
     if isinstance(outcome, NotTested) or not outcome.large:

@@ -17,7 +17,7 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return what the first look found of the mask."""
     if not evidence.mask_off:
-        return Signature(1.0, 0.0, 0.0, 0.0, "masks", False, "the loss mask begins and ends with what was sampled")
+        return Signature(1.0, 0.0, 0.0, 0.0, "masks", False, "no loss mask is off what was sampled")
     return Signature(math.ulp(0.0), 1.0, 1.0, 1.0, "masks", True, "; ".join(evidence.mask_off))
 
 
@@ -25,7 +25,6 @@ CAUSE = Cause(
     name="mask-off-sampled-span",
     title="A loss mask beside what was sampled",
     layer=Layer.SEMANTIC,
-    needs=("loss_mask",),
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=signature,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome
-from rlaudit.causes.attribution.part_signature import part_signature
+from rlaudit.causes.attribution.part_signature import SHARE, part_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
@@ -44,7 +44,10 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 that only sequences with cached tokens show."""
     cached_T, of_weights = _reused(evidence)
     share = float(np.mean(cached_T))
-    because = f"is what tokens after a cached prefix{of_weights} ({100 * share:.0f} % of all) have more than the others"
+    because = (
+        f"tokens after a cached prefix{of_weights} ({100 * share:.0f} % of all) are farther off than the others, which "
+        f"makes {SHARE}"
+    )
     return part_signature(evidence, NAME, because)
 
 

@@ -107,8 +107,8 @@ def compare(
         tuple[float, float] | None,
         typer.Option(
             metavar="LOW HIGH",
-            help="Sequence clip range of your objective (0.02 0.02 for GSPO). If only one of the two is given, only "
-            "that one is used.",
+            help="Sequence clip range of your objective (0.02 0.02 for GSPO). With only one of --ppo-epsilon and "
+            "--gspo-epsilon, clipping is judged by that range alone.",
         ),
     ] = None,
     margin: Annotated[

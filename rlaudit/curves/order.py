@@ -86,8 +86,8 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
             because,
             "the backend changed first. Judge semantics and inference path before touching the objective. "
             f"{_reading(logprobs)}".strip(),
-            "both configs: rlaudit inspect CONFIG --from A --to B; "
-            "rollouts of the first steps: rlaudit compare ROLLOUTS",
+            "run rlaudit inspect CONFIG --from A --to B on the config of each run, and rlaudit compare ROLLOUTS on the "
+            "rollouts of the first steps",
         )
     if logprobs.from_the_start:
         return Order(
@@ -95,8 +95,8 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
             because,
             "the engine or its weights changed, as no update came before that step. Judge semantics and inference path "
             "before touching the objective",
-            "rollouts of the first step: rlaudit compare ROLLOUTS; "
-            "both configs: rlaudit inspect CONFIG --from A --to B",
+            "run rlaudit compare ROLLOUTS on the rollouts of the first step, and rlaudit inspect CONFIG --from A "
+            "--to B on the config of each run",
         )
     if _before(training, logprobs):
         return Order(

@@ -309,7 +309,7 @@ def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Exp
     if attribution.named or attribution.unexplained is not None:
         because = attribution.because
     if not named:
-        step = f"ablate the config, as these columns name no cause{_wanted(attribution)}"
+        step = f"run rlaudit ablate on the config, since this log shows no cause{_wanted(attribution)}"
         if attribution.tells:
             step = f"to settle which it is: {'; '.join(attribution.tells)}"
         return _Explained((), because, WRONG_IF_UNNAMED, step, "more tokens")
@@ -321,7 +321,7 @@ def _wanted(attribution: Attribution) -> str:
     """Name the columns of the log that causes could not be tested without."""
     columns = [untested.column for untested in attribution.not_tested if untested.column is not None]
     listed = ", ".join(dict.fromkeys(columns))
-    return f"; or log {listed}, for causes that could not be tested" if columns else ""
+    return f"; or log {listed} too, to test the causes that need it" if columns else ""
 
 
 def _untested(attribution: Attribution) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 ASSUMPTIONS = (
-    "reference and candidate begin at the same checkpoint, share the trend, and log evenly spaced steps",
+    "assumed: both runs begin at the same checkpoint, would follow the same curve without the change, and log evenly "
+    "spaced steps",
     "noise is an AR(1) of steps plus a slow AR(1) of seeds; its size may change smoothly along the run",
     "one look at finished curves: testing a growing run again and again raises more false alarms",
 )

@@ -69,7 +69,7 @@ def _begins_to_act(audit: Audit) -> Iterator[Finding]:
         return
     message = (
         f"{SETTING} is false: V1 of vLLM {audit.before.version} chunks all the same, {audit.after.version} does not. "
-        "Rounding of long prompts changes with it; write true to keep what runs today."
+        f"Chunks change the rounding of long prompts. Write {SETTING}: true to keep what runs today."
     )
     fix = audit.fix("Write down what runs today", safe=True, enable_chunked_prefill=True)
     yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, CONFIRM)

@@ -53,9 +53,11 @@ def _finding(audit: Audit) -> Finding:
     message = f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}"
     fix = None
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
-        message += ", which ignores false (0.11.1 and later obey it). Rounding of long prompts changes with it."
+        message += ", which ignores false (0.11.1 and later obey it). Chunks change the rounding of long prompts."
     else:
-        message += ". Rounding of long prompts changes with it. A false keeps what runs today, and vLLM warns that the "
+        message += (
+            ". Chunks change the rounding of long prompts. A false keeps what runs today, and vLLM warns that the "
+        )
         message += "engine may crash or produce incorrect outputs with it: try it before you keep it."
         fix = audit.fix("Keep chunked prefill off, as before the migration", safe=False, enable_chunked_prefill=False)
     return RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)

@@ -67,7 +67,7 @@ def _moved(
     old, new = _effect(before[name].value), _effect(after[name].value)
     if isinstance(new, Unknown) or old == new:
         return
-    where = f"the framework's release that vLLM {audit.after.version} needs"
+    where = f"the release of the framework that goes with vLLM {audit.after.version}"
     if isinstance(old, Unknown):
         message = f"Nothing here sets {name}: it is {_spell(new)} in {where}. Today's value is not known: {old.reason}."
         yield RULE.finding(audit, Severity.NOTE, name, message)

@@ -131,11 +131,11 @@ def _measured_shift(audit: Audit) -> str:
     version, platform = audit.after.version, audit.after.machine.platform
     shift = _shift(version, platform) if platform != "cpu" else None
     if shift is not None:
-        return f". Raw logprobs of {version}, measured {shift}"
+        return f". Measured by rlaudit with raw logprobs of {version}, {shift}"
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
     shift = _shift(version, "cpu") if audit.after.value("model_runner") == "V1" else None
-    same = "" if platform == "cpu" else " (its sampler is that of CUDA)"
-    return "" if shift is None else f". Raw logprobs of {version}, measured with its CPU build{same} {shift}"
+    same = "" if platform == "cpu" else " (the same sampler as on CUDA)"
+    return "" if shift is None else f". Measured by rlaudit with raw logprobs of {version}, CPU build{same}, {shift}"
 
 
 def _shift(version: Version, platform: str) -> str | None:

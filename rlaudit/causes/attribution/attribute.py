@@ -23,7 +23,7 @@ import numpy as np
 from rlaudit import causes as cause_files
 from rlaudit.arrays import Floats
 from rlaudit.causes.attribution.base_slope import base_slope
-from rlaudit.causes.attribution.cause import Cause, NotTested, Rival, Signature, Stage
+from rlaudit.causes.attribution.cause import Cause, NotTested, Outcome, Rival, Signature, Stage
 from rlaudit.causes.attribution.semantic_signatures import semantic_signature
 from rlaudit.discover import Offers, discover
 from rlaudit.layers import Layer, Verdict
@@ -253,7 +253,7 @@ class _Case:
         self.ambiguous: list[Ambiguous] = []
         self.excluded: dict[str, Signature] = {}
         self.untested: list[Untested] = []
-        self.unfit: dict[str, NotTested] = {}
+        self.unfit: dict[str, Outcome] = {}
 
     @property
     def excess(self) -> ExcessModel:
@@ -342,7 +342,7 @@ class _Case:
             if basis is None or self.evidence.missing(self.causes[name].needs):
                 continue
             columns = basis(self.evidence)
-            if isinstance(columns, NotTested):
+            if isinstance(columns, NotTested | Signature):
                 self.unfit[name] = columns
             else:
                 bases[name] = columns

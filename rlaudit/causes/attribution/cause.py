@@ -91,8 +91,9 @@ class Cause:
     stage: Stage = Stage.EXCESS
     # The factor of `rlaudit ablate` that takes it away, if there is one.
     factor: str | None = None
-    # (T, J) non-negative covariates in which the variance of the log ratio grows, for a cause that has them.
-    basis: Callable[[TokenEvidence], "Floats | NotTested"] | None = None
+    # (T, J) non-negative covariates in which the variance of the log ratio grows, for a cause that has them; or what is
+    # known without any.
+    basis: Callable[[TokenEvidence], "Floats | Outcome"] | None = None
     # Whether the basis is made from what the other causes leave of the variance, and added to a first fit.
     after_others: bool = False
     # What it is mistaken for.

@@ -27,7 +27,10 @@ def part_signature(evidence: TokenEvidence, name: str, because: str, least_share
 
 
 def signature_of(evidence: TokenEvidence, part: CausePart, because: str, least_share: float = LEAST_SHARE) -> Signature:
-    """Return a part as a signature: large if its share is at least `least_share`, and surely above SURELY."""
+    """Return a part as a signature: large if its share is at least `least_share`, and surely above SURELY.
+
+    because: a clause with SHARE where the share stands, or one that says of the share what follows it.
+    """
     excess = evidence.excess
     assert excess is not None
     share, low, high = excess.share(part)
@@ -36,8 +39,9 @@ def signature_of(evidence: TokenEvidence, part: CausePart, because: str, least_s
     # With any part of the prompts left out: a single outlier neither makes a cause nor drowns it.
     is_large_K = (share_K >= least_share) & (np.append(part.k2, part.left_K) > least_k2)
     large = bool(is_large_K.all()) and low >= SURELY
+    clause = because if SHARE in because else f"{SHARE} {because}"
     leans = not large and bool((is_large_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any())
-    return k2_signature(part.ends, (share, low, high), part.surely_p, large, f"{SHARE} {because}", leans)
+    return k2_signature(part.ends, (share, low, high), part.surely_p, large, clause, leans)
 
 
 def k2_signature(

@@ -54,8 +54,8 @@ def _blocks(report: "Report") -> Iterator[Block]:
 def _cost(judged: "JudgedConversations") -> Iterator[str]:
     if judged.k3_after is not None and judged.k3_others is not None:
         yield (
-            f"k3 of turns after such a place is {interval(judged.k3_after)}, of all others {interval(judged.k3_others)} "
-            "(nats)."
+            f"k3 of turns after such a place is {interval(judged.k3_after)} nats, of all others "
+            f"{interval(judged.k3_others)}."
         )
         if judged.costs_nothing:
             yield "Both are alike, so the trainer scores each turn behind the prompt that was sent: nothing is lost."

@@ -39,7 +39,7 @@ def _notes(log: RecordedLog) -> Iterator[str]:
         policy = "old policy" if Role.OLD in scored_for else "policy in training"
         yield f"the trainer's logprobs are those that its loss took as the {policy}'s"
     if any(served.first_sampled for served in log.recording.served):
-        yield "the training loaded weights before its first token; a model given with --score is assumed to hold them"
+        yield "the engine had new weights before it sampled first; --score assumes that its model has the same ones"
 
 
 def not_seen(log: RecordedLog) -> tuple[str, ...]:

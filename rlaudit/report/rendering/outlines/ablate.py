@@ -265,7 +265,7 @@ def _loaded(report: "Report") -> list[Block]:
     """Return what the workers loaded and ran: each difference, then what all arms of a block share."""
     blocks: list[Block] = []
     for engines in loaded_engines(report):
-        title = f"Loaded by the engines of {engines.block}, as seen in their workers"
+        title = f"What the engines of {engines.block} run with, as read in their workers"
         rows = [
             [label, ", ".join(f"{value} ({arms})" for value, arms in values)] for label, values in engines.differing
         ]
@@ -348,7 +348,7 @@ LABELS = {
     "torch_cuda": "CUDA of torch",
 }
 NOT_SEEN = "not seen"
-NOT_THERE = "not there"
+NOT_THERE = "none in this build"
 # More arms with the same value are "all others".
 NAMED = 4
 
@@ -431,8 +431,8 @@ def _prompt_logprobs(arm: Arm) -> str | None:
 
 
 RAN = {
-    "graphs that ran": _graphs_run,
+    "CUDA graphs replayed": _graphs_run,
     "cascade attention": _cascade,
-    "batch-dependent": _batch_dependence,
+    "logprobs that change with the batch": _batch_dependence,
     "prompt logprobs": _prompt_logprobs,
 }

@@ -18,6 +18,7 @@ from rlaudit.statistics.measurement.measure import Measurement, all_metrics, mea
 from rlaudit.tokens.alignment import alignment_report
 from rlaudit.tokens.conversations.history import Change
 from rlaudit.tokens.conversations.join import Conversations, Joined
+from rlaudit.tokens.conversations.turn import names_of
 from rlaudit.tokens.token_batch import TokenBatch
 
 IDS_SHOWN = 4
@@ -47,9 +48,9 @@ class JudgedConversations:
     """The turns of a log that continue others.
 
     changed: those whose prompt does not begin with what was sent and sampled. after_a_change: these, and all turns that
-    follow them. unjoined: turns whose prompt holds an answer that cannot be placed. untrained: turns without a trained
-    token beside trained ones of the same conversation. beyond: turns that were not looked at. k3_after, k3_others: in
-    nats, of turns after a change and of all others, in the tokens that are searched for causes.
+    follow them. unjoined: turns with an earlier prompt and an answer behind it that the log lacks. untrained: turns
+    without a trained token beside trained ones of the same conversation. beyond: turns that were not looked at.
+    k3_after, k3_others: in nats, of turns after a change and of all others, in the tokens that are searched for causes.
     """
 
     conversations: int
@@ -105,8 +106,7 @@ def with_changes(sample: TokenBatch, conversations: Conversations) -> TokenBatch
 def after_a_change(conversations: Conversations, sample: TokenBatch) -> NDArray[np.bool_]:
     """Return (S,) which sequences come after a change."""
     names = {joined.turn.name for joined in conversations.joined if joined.after_a_change}
-    pairs = zip(sample.prompt_names_S, sample.sample_names_S, strict=True)
-    return np.array([(str(prompt), str(name)) in names for prompt, name in pairs], dtype=np.bool_)
+    return np.array([name in names for name in names_of(sample)], dtype=np.bool_)
 
 
 def _changes(changed: Sequence[Joined]) -> list[ChangedHistory]:

@@ -63,3 +63,16 @@ def test_the_cause_needs_turns_whose_history_is_unchanged(compared):
     made.records = [record for record in made.records if not record["prompt_id"].endswith(".0")]
     _, report = compared(made)
     assert report["layers"][0]["cause"] != "history-rendered-anew"
+
+
+def test_turns_of_another_step_with_the_same_names_are_others(compared):
+    first, second = (conversations("encoded again", dose=dose, conversations=20, seed=7) for dose in (0.0, 0.5))
+    for step, made in enumerate((first, second)):
+        for record in made.records:
+            record["step"] = step
+    first.records += second.records
+    _, report = compared(first)
+    (table,) = report["comparisons"]
+    # The steps share their first turns, which nothing precedes.
+    assert table["conversations"]["changed"] == second.changed
+    assert table["conversations"]["k3_others"]["value"] < 1e-3

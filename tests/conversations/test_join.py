@@ -23,7 +23,7 @@ KINDS = {
 def turns_of(records):
     return [
         Turn(
-            (record["prompt_id"], str(record["sample_id"])),
+            (record["prompt_id"], str(record["sample_id"]), ""),
             np.array(record["prompt_token_ids"], dtype=np.int32),
             np.array(record["token_id"], dtype=np.int32),
             trained=True,
@@ -33,7 +33,7 @@ def turns_of(records):
 
 
 def turn(prompt, answer, name="0", trained=True):
-    return Turn((name, "0"), np.array(prompt, dtype=np.int32), np.array(answer, dtype=np.int32), trained)
+    return Turn((name, "0", ""), np.array(prompt, dtype=np.int32), np.array(answer, dtype=np.int32), trained)
 
 
 def changes(found):
@@ -113,6 +113,13 @@ def test_a_lost_sibling_with_the_same_first_words_is_not_another_one_encoded_aga
     lost = [*QUESTION, *ANSWER[:8], *words(800, 30), END, *RESULT]
     found = joined([turn(QUESTION, ANSWER), turn(lost, words(900, 9))])
     assert (found.changed, found.unjoined) == ((), 1)
+
+
+def test_an_answer_behind_a_later_prompt_that_was_never_recorded_is_counted():
+    second = [*QUESTION, *ANSWER, *RESULT]
+    other = [*second, *words(800, 40), END, *RESULT]
+    found = joined([turn(QUESTION, ANSWER), turn(second, words(900, 9)), turn(other, [5])])
+    assert (len(found.joined), found.unjoined) == (2, 1)
 
 
 def test_two_turns_with_the_same_tokens_are_one_answer():

@@ -73,8 +73,8 @@ def _ids(ids: "Sequence[int]") -> str:
 
 def _counts(judged: "JudgedConversations") -> Iterator[str]:
     if judged.unjoined:
-        yield f"{counted(judged.unjoined, 'more turn')}: the prompt holds an answer that is in no turn, or in several"
+        yield f"{counted(judged.unjoined, 'turn')} hold an earlier prompt, and an answer behind it that this log lacks"
     if judged.untrained:
-        yield f"{counted(judged.untrained, 'turn')} without a trained token, in conversations that have trained ones"
+        yield f"{counted(judged.untrained, 'turn')} without a trained token, in conversations that have some"
     if judged.beyond:
         yield f"{counted(judged.beyond, 'turn')} not looked at, because the log is too large"

@@ -57,7 +57,7 @@ class Conversations:
 
     joined: tuple[Joined, ...] = ()
     first: tuple[Turn, ...] = ()
-    # Prompts that hold an answer and continue no turn, or several equally well.
+    # Turns whose prompt begins with an earlier one, and holds behind it no answer that was sampled for that.
     unjoined: int = 0
     # Turns without a token that is trained, beside trained ones of the same conversation.
     untrained: int = 0
@@ -123,7 +123,8 @@ def joined(turns: Sequence[Turn], beyond: int = 0) -> Conversations:
         # Behind an earlier turn that is there as it was, a later one may be rendered anew.
         candidates = known_turns.most_alike(request, sums, known)
         asked = known_turns.sent.longest(sums[:-1])
-        if asked is not None and len(asked.prompt) >= known:
+        is_asked_again = asked is not None and len(asked.prompt) >= known
+        if asked is not None and is_asked_again:
             candidates = list(dict.fromkeys([*candidates, *asked.answers[:MOST_ALIKE]]))
         fits = [fit for answer in candidates if (fit := _fit(answer, request.prompt)) is not None]
         best = max((fit.known for fit in fits), default=0)
@@ -131,11 +132,11 @@ def joined(turns: Sequence[Turn], beyond: int = 0) -> Conversations:
         if len(fits) == 1:
             request.before, request.differences = fits[0].answer, fits[0].history.differences
             request.sampled_by_M = fits[0].history.sampled_by_M
-        elif before is not None:
+            continue
+        unjoined += len(request.answers) if is_asked_again else 0
+        if before is not None:
             request.before, request.differences = before, _doubled_end(before, request.prompt, ends)
             request.sampled_by_M[:known] = before.sampled_by_N
-        else:
-            unjoined += len(request.answers) if candidates else 0
     return Conversations(tuple(_joined(requests)), tuple(_first(requests)), unjoined, _untrained(requests), beyond)
 
 

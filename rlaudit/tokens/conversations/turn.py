@@ -16,8 +16,8 @@ MOST_IDS = 50_000_000
 class Turn:
     """A request. prompt: its ids. sampled: of its completion, one at least."""
 
-    # Of its prompt and of its sample, as the log has them.
-    name: tuple[str, str]
+    # Of its prompt and of its sample, and the step, as the log has them.
+    name: tuple[str, str, str]
     prompt: Integers
     sampled: Integers
     # Whether the trainer scored a token of it that its loss counts.
@@ -27,6 +27,12 @@ class Turn:
     def whole(self) -> Integers:
         """What was sent and sampled, which the prompt of the next turn should begin with."""
         return np.concatenate([self.prompt, self.sampled])
+
+
+def names_of(batch: TokenBatch) -> list[tuple[str, str, str]]:
+    """Return the name of each sequence of a batch."""
+    steps = batch.sequence_columns.get("step", [""] * batch.sequences)
+    return [(str(a), str(b), str(c)) for a, b, c in zip(batch.prompt_names_S, batch.sample_names_S, steps, strict=True)]
 
 
 @dataclass
@@ -49,6 +55,7 @@ class Turns:
         if batch.prompt_token_ids_S is None or batch.has_hashed_ids:
             return
         trained_S = np.add.reduceat(batch.comparable_T, batch.offsets[:-1], dtype=np.int64) > 0
+        names = names_of(batch)
         for place, prompt in enumerate(batch.prompt_token_ids_S):
             sampled = batch.token_id_T[batch.offsets[place] : batch.offsets[place + 1]]
             if (sampled == NO_TOKEN).any():
@@ -57,5 +64,5 @@ class Turns:
             if self._ids > MOST_IDS:
                 self.beyond += 1
                 continue
-            name = (str(batch.prompt_names_S[place]), str(batch.sample_names_S[place]))
-            self.turns.append(Turn(name, prompt.astype(np.int32), sampled.astype(np.int32), bool(trained_S[place])))
+            turn = Turn(names[place], prompt.astype(np.int32), sampled.astype(np.int32), bool(trained_S[place]))
+            self.turns.append(turn)

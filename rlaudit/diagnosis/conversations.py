@@ -31,13 +31,15 @@ MUCH_FARTHER = 2.0
 class ChangedHistory:
     """A kind of difference: how many turns have it, and the first of them.
 
-    place: of the first difference, in tokens of what was sent and sampled before. was, now: the first ids there.
+    turn: its number in the conversation, from 1 on. place: of the first difference, in tokens of what was sent and
+    sampled before. was, now: the first ids there.
     """
 
     change: Change
     turns: int
     prompt: str
     sample: str
+    turn: int
     place: int
     was: Sequence[int]
     now: Sequence[int]
@@ -120,6 +122,7 @@ def _changes(changed: Sequence[Joined]) -> list[ChangedHistory]:
             turns=count,
             prompt=first[change][0].turn.name[0],
             sample=first[change][0].turn.name[1],
+            turn=first[change][0].number + 1,
             place=first[change][1].at,
             was=first[change][1].was[:IDS_SHOWN],
             now=first[change][1].now[:IDS_SHOWN],

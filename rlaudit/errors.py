@@ -8,7 +8,8 @@ not be finished. Anything that is not one of these is a bug in rlaudit (70).
 class RlauditError(Exception):
     """A failure the user can act on. `hint` names the next step."""
 
-    exit_code = 70
+    # Each kind has its own.
+    exit_code: int
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)

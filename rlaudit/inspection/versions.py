@@ -81,7 +81,9 @@ def choose(
     usable = [hint for hint in hints.hints if hint.version >= oldest]
     if before is not None and after is not None:
         other = (hint for hint in usable[:1] if hint.version not in (before, after))
-        remarks = [f"{hint.where} says vLLM {hint.version}; inspected from {before} on all the same" for hint in other]
+        remarks = [
+            f"{hint.where} says vLLM {hint.version}, but the command line gives {before} -> {after}" for hint in other
+        ]
         return Versions(before, after, tuple(remarks))
     too_old = (f"{hint.where} says vLLM {hint.version}" for hint in hints.hints if hint.version < oldest)
     remarks = [*hints.remarks, *(f"{pin}, older than the catalogue ({oldest}): not used" for pin in too_old)]

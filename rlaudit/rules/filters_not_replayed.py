@@ -79,8 +79,8 @@ def _consequence(audit: Audit) -> str:
         return "The tokens are off-policy"
     if returned is Returned.PROCESSED:
         ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
-        cut = f"{engine_of(audit.after)} returns logprobs of the cut distribution, the trainer those of the whole softmax"
-        return f"{cut}. So the {ratio} is below 1"
+        returns = f"{engine_of(audit.after)} returns logprobs of the cut distribution"
+        return f"{returns}, the trainer those of the whole softmax. So the {ratio} is below 1"
     whole = (
         f"The tokens are off-policy, and no metric shows it: {engine_of(audit.after)} returns logprobs of the "
         "whole softmax"

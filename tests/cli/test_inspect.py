@@ -132,7 +132,7 @@ def test_detections_go_to_stderr_once_for_all_files_that_share_them(desk: Desk) 
     for name in ("a", "b", "c"):
         desk.file(f"conf/{name}.yaml")
     desk.inspect("conf", "--to", V1, migrate=False)
-    assert desk.err == f"rlaudit: conf/a.yaml and 2 more: --from {V0} from uv.lock:3\n"
+    assert desk.err == f"rlaudit: conf/a.yaml and 2 more: --from {V0}, read from uv.lock:3\n"
     assert f"vLLM {V0} (" in desk.out
 
 

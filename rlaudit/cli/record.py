@@ -87,7 +87,7 @@ def record(
         ),
     ] = False,
 ) -> int:
-    """Record what a training requests from vLLM, and what vLLM runs and returns.
+    """Record what a training requests from vLLM, and what vLLM does.
 
     Runs any command unchanged; `rlaudit explain recorder` says what recording costs.
     The exit code is the command's; it is 3 if the command ends with 0 and no vLLM engine was recorded.

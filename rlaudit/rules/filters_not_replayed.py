@@ -80,7 +80,7 @@ def _consequence(audit: Audit) -> str:
     if returned is Returned.PROCESSED:
         ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
         returns = f"{engine_of(audit.after)} returns logprobs of the cut distribution"
-        return f"{returns}, the trainer those of the whole softmax. So the {ratio} is below 1"
+        return f"{returns}, the trainer computes the whole softmax. So the {ratio} is below 1"
     whole = (
         f"The tokens are off-policy, and no metric shows it: {engine_of(audit.after)} returns logprobs of the "
         "whole softmax"

@@ -49,7 +49,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not crossed or audit.after.variable(VARIABLE) is not None or before == "V2" or after == "V1":
         return
     between = f"between {audit.before.version} and {audit.after.version}"
-    which = f"From {crossed[-1]} on, vLLM runs {SECOND_RUNNER[crossed[-1]]} on Model Runner V2, and nothing here pins the runner"
+    which = f"From {crossed[-1]} on, vLLM runs {SECOND_RUNNER[crossed[-1]]} on Model Runner V2"
+    which += ", and nothing here pins the runner"
     advice = f"Compare both releases, or keep today's runner with {VARIABLE}=0"
     if isinstance(before, Unknown) or isinstance(after, Unknown):
         reason = next(value.reason for value in (after, before) if isinstance(value, Unknown))

@@ -80,8 +80,8 @@ def ablate(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="With a recording: replay this engine argument or variable too. Arguments that name code or files are "
-            "dropped by default.",
+            help="With a recording: replay this engine argument or variable, too. By default a replay leaves out "
+            "arguments that name code or files.",
         ),
     ] = None,
     updates: Annotated[
@@ -130,10 +130,10 @@ def ablate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Say which setting is to blame, by controlled runs.
+    """Find the setting that causes a mismatch, by controlled runs.
 
-    Each arm is an engine on this machine or a cluster. The report judges three layers: what logprobs mean, the
-    inference path, the objective.
+    Each arm runs one engine with one set of settings, on this machine or a cluster. The report judges three layers:
+    what logprobs mean, the inference path, the objective.
     """
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.ablation.run import Ablation

@@ -19,13 +19,16 @@ from rlaudit.text.did_you_mean import did_you_mean
 # `inspect` parses its own arguments before typer is imported; here it serves the list of commands and completion.
 COMMANDS = {
     "demo": ("rlaudit.cli.demo:demo_command", "Show one real case, offline, in a few seconds."),
-    "record": ("rlaudit.cli.record:app", "Record what a training asks of vLLM and what it gets."),
+    "record": ("rlaudit.cli.record:app", "Record what a training requests from vLLM, and what vLLM does."),
     "inspect": (
         "rlaudit.cli.inspect_completion:inspect_options",
         "Say what a vLLM upgrade does to your rollout configs.",
     ),
-    "ablate": ("rlaudit.cli.ablate:ablate", "Say which setting is to blame, by controlled runs."),
-    "compare": ("rlaudit.cli.compare:compare", "Say what logged logprobs mean, and how far apart they are."),
+    "ablate": ("rlaudit.cli.ablate:ablate", "Find the setting that causes a mismatch, by controlled runs."),
+    "compare": (
+        "rlaudit.cli.compare:compare",
+        "Compare logged rollout and trainer logprobs: meaning and distance.",
+    ),
     "probe": ("rlaudit.cli.probe:probe", "Ask a running server what its logprobs mean, read-only."),
     "curves": ("rlaudit.cli.curves:curves", "Find the first step at which training curves separate."),
     "diagnose": (

@@ -130,7 +130,7 @@ def compare(
     require: Require = None,
     quiet: Quiet = False,
 ) -> int:
-    """Say what logged logprobs mean, and how far apart they are."""
+    """Compare logged rollout and trainer logprobs: meaning and distance."""
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.diagnosis.compare_course import Request, compare_logs, settings_of
     from rlaudit.diagnosis.compare_sampling import named_sampling

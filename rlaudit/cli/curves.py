@@ -89,7 +89,7 @@ def curves(
     """Find the first step at which training curves separate.
 
     With --gate: check one log, finished or growing, against limits.
-    You may do so after every step, without more false alarms.
+    You may check after every step: false alarms do not become more frequent.
     With --gates-from: learn the limits from runs of today's stack.
     """
     runs = runs or []

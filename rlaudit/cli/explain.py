@@ -23,6 +23,7 @@ def explain(
 ) -> int:
     """Print all about a rule, cause, metric, release or topic.
 
-    Also about a statistical test, framework, factor or key of a dashboard; topics are such as `clusters` or `limits`.
+    NAME may also be a statistical test, framework, factor or dashboard key. Topics are, for example, `clusters` and
+    `limits`.
     """
     return print_page(name, verbose)

@@ -165,5 +165,5 @@ def _say_what_cannot_run(version: str) -> None:
     needed = newer_glibc(version, "cpu", here)
     if needed:
         nearest = nearest_alike(version, "cpu", here, machine_named("cpu"))
-        instead = f"; ablate {nearest} instead, whose defaults are the same" if nearest is not None else ""
-        say(f"vLLM {version} has no CPU build for this machine: it needs glibc {needed}, here is {here}{instead}")
+        instead = f". Ablate {nearest} instead, which has the same defaults" if nearest is not None else ""
+        say(f"no CPU build of vLLM {version} runs here: it needs glibc {needed}, this machine has {here}{instead}")

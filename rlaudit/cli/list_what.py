@@ -58,7 +58,7 @@ def list_(
 ) -> int:
     """List rules, causes, releases and more, one line each.
 
-    With --from and --to: the advisories that a move between two releases crosses.
+    `advisories` with --from and --to: which defects a move between two releases brings, ends or keeps.
     """
     if what not in set(Listed):
         named = f"no such list: {what}" if what else "name what to list"

@@ -51,8 +51,8 @@ def record(
         bool,
         typer.Option(
             "--logprobs",
-            help="Also record logprobs that the training does not request. The engine has to compute them, which takes "
-            "about 1 % of a step and rules out a fused sampler.",
+            help="Also record logprobs that the training does not request. The engine then computes them, which takes "
+            "about 1 % of a step, and cannot use a fused sampler.",
         ),
     ] = False,
     trainer_function: Annotated[
@@ -83,14 +83,14 @@ def record(
         typer.Option(
             "--redacted-copy",
             help="Run nothing: copy a recording into a new folder, both named in the place of COMMAND, to give it "
-            "away. Hashes stand for token ids, text, names and paths. `compare` works on the copy, `--score` does not.",
+            "away. Token ids, text, names and paths become hashes. `compare` can read the copy; its `--score` cannot.",
         ),
     ] = False,
 ) -> int:
-    """Record what a training asks of vLLM and what it gets.
+    """Record what a training requests from vLLM, and what vLLM does.
 
     Runs any command unchanged; `rlaudit explain recorder` says what recording costs.
-    The exit code is the command's, but 3 if the command ends with 0 and no vLLM engine was recorded.
+    The exit code is the command's; it is 3 if the command ends with 0 and no vLLM engine was recorded.
     `rlaudit explain recording` prints what a recording holds.
     """
     if redact:

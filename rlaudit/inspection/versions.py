@@ -81,7 +81,9 @@ def choose(
     usable = [hint for hint in hints.hints if hint.version >= oldest]
     if before is not None and after is not None:
         other = (hint for hint in usable[:1] if hint.version not in (before, after))
-        remarks = [f"{hint.where} says vLLM {hint.version}; it is read from {before} on all the same" for hint in other]
+        remarks = [
+            f"{hint.where} says vLLM {hint.version}, but the command line gives {before} -> {after}" for hint in other
+        ]
         return Versions(before, after, tuple(remarks))
     too_old = (f"{hint.where} says vLLM {hint.version}" for hint in hints.hints if hint.version < oldest)
     remarks = [*hints.remarks, *(f"{pin}, older than the catalogue ({oldest}): not used" for pin in too_old)]
@@ -99,7 +101,7 @@ def choose(
     also = f" ({'; '.join(others)})" if others else ""
     side = "--from" if before is None else "--to"
     side = "--from and --to" if before is None and after is None else side
-    remarks.append(f"{side} {hint.version} from {hint.where}{also}")
+    remarks.append(f"{side} {hint.version}, read from {hint.where}{also}")
     return Versions(before or hint.version, after or hint.version, tuple(remarks))
 
 
@@ -119,7 +121,9 @@ def _in_file(file: PinnedIn) -> Hints:
         return hints
     ranges = dict.fromkeys(pin.written for pin in file.pins if span(pin) is not None)
     return Hints(
-        remarks=tuple(f"{where} asks for vllm{bounds}: that is a range, and names no version" for bounds in ranges)
+        remarks=tuple(
+            f"{where} requires vllm{bounds}: a range, not one version, so it is not used" for bounds in ranges
+        )
     )
 
 

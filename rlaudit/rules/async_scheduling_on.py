@@ -49,9 +49,9 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _finding(audit: Audit) -> Finding:
-    was = "off with" if audit.before.exists(SETTING) else "missing in"
+    was = "leaves off" if audit.before.exists(SETTING) else "does not have"
     message = (
-        f"Nothing sets {SETTING}, which is {was} {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
+        f"Nothing sets {SETTING}, which {engine_of(audit.before)} {was} and {engine_of(audit.after)} turns on. "
         "Turn async scheduling off to keep what runs today."
     )
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)

@@ -73,7 +73,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _remedy(wanted: str | None) -> str:
     if wanted is None or wanted in STILL_THERE:
         return f"Set {ARGUMENT} instead."
-    return f"It has no backend of that name to ask for with {ARGUMENT}: remove the variable, and compare what runs."
+    return f"{ARGUMENT} accepts no backend of that name. Remove the variable, and compare what runs."
 
 
 RULE = Rule("attention-backend-variable-ignored", Layer.INFERENCE_PATH, check, already=Severity.NOTE)

@@ -47,11 +47,11 @@ def check(audit: Audit) -> Iterator[Finding]:
     moved = {name: default for name in SETTINGS if (default := moved_default(audit, name)) is not None}
     if not moved:
         return
-    changes = " and ".join(f"{name} from {moved[name].before.value} to {moved[name].after.value}" for name in moved)
+    changes = ", ".join(f"{name} {moved[name].before.value} -> {moved[name].after.value}" for name in moved)
     today = " and ".join(f"{name}={default.before.value}" for name, default in moved.items())
     message = (
-        f"Nothing sets {' or '.join(moved)}: {engine_of(audit.after)} moves {changes} "
-        f"(against {engine_of(audit.before)}). To keep batches as they are, set {today}."
+        f"Nothing sets {' or '.join(moved)}, so vLLM's default changes from {engine_of(audit.before)} to "
+        f"{engine_of(audit.after)}: {changes}. To keep today's batches, set {today}."
     )
     confirm = Trial(("batch-size",))
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=confirm)

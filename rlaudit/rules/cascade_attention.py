@@ -59,12 +59,12 @@ def check(audit: Audit) -> Iterator[Finding]:
         return  # Without it no two requests have a block in common, and nothing cascades.
     was, now = ("off" if side.value else "on" for side in (moved.before, moved.after))
     message = (
-        f"Nothing sets {SETTING}. Cascade attention is {was} with {engine_of(audit.before)} and {now} with "
-        f"{engine_of(audit.after)}."
+        f"Nothing sets {SETTING}, so vLLM decides: cascade attention is {was} with {engine_of(audit.before)} and {now} "
+        f"with {engine_of(audit.after)}. Shared prefixes round differently."
     )
     fix = None
     if now == "on":
-        message += " Disable it to keep what runs today."
+        message += " Disable cascade attention to keep what runs today."
         fix = audit.fix("Keep cascade attention off, as before the migration", safe=True, disable_cascade_attn=True)
     yield RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
 

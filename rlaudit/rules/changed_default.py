@@ -71,8 +71,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     listed = ", ".join(f"{name} {_spell(before)} -> {_spell(after)}" for name, (before, after) in moved.items())
     message = (
-        f"{counted(len(moved), 'setting')} not written here, so vLLM's default holds, which differs between "
-        f"{audit.before.version} and {audit.after.version}: {listed}."
+        f"From {audit.before.version} to {audit.after.version} vLLM changes the default of "
+        f"{counted(len(moved), 'setting')} that this config leaves out: {listed}."
     )
     place = audit.place("")
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=CONFIRM, place=place)

@@ -55,8 +55,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield from _begins_to_act(audit)
         return
     message = (
-        f"{SETTING} is false, and V1 of vLLM {audit.after.version} chunks all the same. "
-        "Write true, which is what runs, or move to 0.11.1 where a false is taken."
+        f"{SETTING} is false, but V1 of vLLM {audit.after.version} ignores that and chunks prompts. "
+        "Write true, which is what runs, or move to 0.11.1, which takes a false."
     )
     fix = audit.fix("Write down what runs", restores(audit, SETTING, True), enable_chunked_prefill=True)
     yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, CONFIRM)
@@ -68,8 +68,9 @@ def _begins_to_act(audit: Audit) -> Iterator[Finding]:
         yield from _only_warns(audit)
         return
     message = (
-        f"{SETTING} is false: V1 of vLLM {audit.before.version} chunks all the same, {audit.after.version} does not. "
-        f"Chunks change the rounding of long prompts. Write {SETTING}: true to keep what runs today."
+        f"{SETTING} is false. V1 of vLLM {audit.before.version} ignores that and chunks prompts; vLLM "
+        f"{audit.after.version} does not chunk them. Chunks change the rounding of long prompts. "
+        f"Write {SETTING}: true to keep what runs today."
     )
     fix = audit.fix("Write down what runs today", safe=True, enable_chunked_prefill=True)
     yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, CONFIRM)
@@ -80,8 +81,8 @@ def _only_warns(audit: Audit) -> Iterator[Finding]:
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
         return
     message = (
-        f"{SETTING} is false, and vLLM {audit.after.version} warns of it where the model supports chunks: the engine "
-        "may crash or produce incorrect outputs. Write true, unless you have checked its outputs without."
+        f"{SETTING} is false, and vLLM {audit.after.version} warns of that if the model supports chunks: the engine "
+        "may crash or produce incorrect outputs. Write true, unless you have checked the outputs without chunks."
     )
     yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 

@@ -56,8 +56,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     if wrong:
         kind = audit.config.facts.importance_sampling_mode
         named = f" ({kind})" if isinstance(kind, str) and kind else ""
-        message = f"The importance-sampling correction{named} weighs tokens by a ratio that is itself wrong here: "
-        message += f"{', '.join(wrong)}. Fix that first, with the correction off; then judge what is left."
+        rules = " and ".join(wrong)
+        message = f"The importance ratio is wrong here (see {rules}), and the importance-sampling correction{named} "
+        message += f"weighs tokens by it. Turn the correction off, fix {rules}, then judge the mismatch that is left."
         yield RULE.finding(audit, Severity.WARNING, "importance_sampling_correction", message)
 
 

@@ -40,11 +40,11 @@ from rlaudit.unknown import Unknown
 MODE, SETTING = "cudagraph_mode", "compilation_config"
 CONFIRM = Trial(("cudagraphs", "compile"))
 WORDS = {
-    "V0 decode": "runs one CUDA graph per decode step and compiles nothing",
+    "V0 decode": "runs each decode step as one CUDA graph and compiles nothing",
     "NONE": "runs no CUDA graph",
-    "PIECEWISE": "runs a CUDA graph per piece of the model",
-    "FULL": "runs one CUDA graph per step",
-    "FULL_AND_PIECEWISE": "runs one CUDA graph per decode step, and pieces for prefill",
+    "PIECEWISE": "runs the model in pieces, each as a CUDA graph",
+    "FULL": "runs each step as one CUDA graph",
+    "FULL_AND_PIECEWISE": "runs each decode step as one CUDA graph, and prefill in pieces",
 }
 
 
@@ -54,8 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not audit.migrates or isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
         return
     message = (
-        f"{engine_of(audit.before)} {_words(before)}; {engine_of(audit.after)} {_words(after)}. "
-        "Rounding changes with it."
+        f"{engine_of(audit.before)} {_words(before)}; {engine_of(audit.after)} {_words(after)}. This changes rounding."
     )
     yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 

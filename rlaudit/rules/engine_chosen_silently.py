@@ -51,13 +51,13 @@ def check(audit: Audit) -> Iterator[Finding]:
         runs = {None: "V0 or V1", False: "V0", True: "V1"}[side.is_v1]
         if isinstance(side.config.engine, Elsewhere):
             reason = side.config.engine.reason
-            message = f"vLLM {side.version} has both V0 and V1. Which of them runs is not known: {reason}."
+            message = f"vLLM {side.version} has two engines, V0 and V1. It is not known which of them runs: {reason}."
             yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
             continue
         engine = side.value("engine")
         why = engine.reason if isinstance(engine, Unknown) else side.resolution.why_engine
         message = (
-            f"vLLM {side.version} has both V0 and V1, and nothing here chooses. {runs} runs: {why}. "
+            f"vLLM {side.version} has two engines, V0 and V1, and nothing here chooses one. {runs} runs: {why}. "
             f"To choose, set {VARIABLE}=1 (V1) or {VARIABLE}=0 (V0)."
         )
         # V1 is what a reader of the release notes expects; V0 by fallback, or neither for certain, is not. What runs

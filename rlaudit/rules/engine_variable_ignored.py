@@ -51,15 +51,15 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, place=where)
     elif str(setting.value).lower() in ("0", "false"):
         if version < VLLM_USE_V1_IS_NOT_READ:
-            message = f"{VARIABLE}=0 requests V0, which vLLM {version} does not have: it refuses to start. Remove it."
+            message = f"{VARIABLE}=0 requests V0, which vLLM {version} does not have: vLLM refuses to start. Remove it."
             yield RULE.finding(audit, Severity.ERROR, VARIABLE, message, confirm=CONFIRM)
         else:
             ran = audit.migrates and audit.before.is_v1 is False
             logged = version >= UNKNOWN_VARIABLE_IS_LOGGED
             message = (
-                f"{VARIABLE}=0 requests V0, which vLLM {version} does not have: it runs V1"
-                f"{', with a log line about an unknown variable' if logged else ' and says nothing'}. "
-                "Remove it, and decide about each default that V1 changes."
+                f"{VARIABLE}=0 requests V0, which vLLM {version} does not have. vLLM runs V1"
+                f"{' and only logs an unknown variable' if logged else ' and says nothing'}. "
+                "Remove the variable, and check each default that V1 changes."
             )
             severity = Severity.ERROR if ran else Severity.WARNING
             yield RULE.finding(audit, severity, VARIABLE, message, confirm=CONFIRM)

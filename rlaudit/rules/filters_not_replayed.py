@@ -2,13 +2,13 @@
 
 What changed
     Processed logprobs (V0, and V1 from 0.10.2 on with `processed_logprobs`) are renormalised over the tokens that
-    the filter keeps. Raw logprobs are not, but the tokens are drawn from the filtered distribution all the same.
+    the filter keeps. Raw logprobs are not renormalised, although the tokens come from the filtered distribution.
 
 Why it matters
     With processed logprobs the mean importance ratio is below 1: it is the probability that the filter keeps. TRL's
-    pull request 7269 has 0.896 where the filter keeps 0.895. With raw logprobs no metric shows anything, and the tokens
-    are still off-policy: only a test of the tokens themselves reveals it. The trainer must apply the same filter,
-    or none may be set.
+    pull request 7269 measures a mean ratio of 0.896 with a filter that keeps 0.895. With raw logprobs no metric shows
+    that the tokens are off-policy; only a test of the tokens themselves does. Apply the same filter in the trainer, or
+    sample without filters.
 
 Example
     Reported:
@@ -50,7 +50,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 CONFIRM = Trial(
-    ("logprobs-mode",), look="expect a mean ratio below 1 and the cause filters-not-replayed in the semantic layer"
+    ("logprobs-mode",), look="expect a mean ratio below 1, and filters-not-replayed as cause in the semantic layer"
 )
 
 
@@ -63,29 +63,29 @@ def check(audit: Audit) -> Iterator[Finding]:
     if cut:
         severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
         trainer = "the trainer does not apply" if replays is False else "the trainer would have to apply as well"
-        message = f"Rollouts are sampled with {listed(cut)}, which {trainer}: {_consequence(audit)}. {_way_out(cut)}"
+        message = f"Rollouts are sampled with {listed(cut)}, which {trainer}. {_consequence(audit)}. {_way_out(cut)}"
         sets = {name: NEUTRAL_SAMPLING[name] for name in cut}
         yield RULE.finding(audit, severity, next(iter(cut)), message, confirm=CONFIRM, sets=sets)
     elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, FILTERS)
         if names:
-            message = f"Whether {', '.join(names)} cut the rollouts' distribution is not known: {why}."
+            message = f"It is not known whether {', '.join(names)} cut the rollouts' distribution: {why}."
             yield RULE.finding(audit, Severity.NOTE, names[0], message)
 
 
 def _consequence(audit: Audit) -> str:
     returned = returned_logprobs(audit.after)
     if isinstance(returned, Unknown) or audit.config.facts.uses_rollout_logprobs is False:
-        return "the tokens are off-policy"
+        return "The tokens are off-policy"
     if returned is Returned.PROCESSED:
         ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
-        whose = f"{engine_of(audit.after)} returns logprobs of the cut distribution, the trainer of the whole"
-        return f"{whose}, so the {ratio} is below 1"
+        returns = f"{engine_of(audit.after)} returns logprobs of the cut distribution"
+        return f"{returns}, the trainer computes the whole softmax. So the {ratio} is below 1"
     whole = (
-        f"{engine_of(audit.after)} returns logprobs of the whole softmax, so the tokens are off-policy and no metric "
-        "shows it"
+        f"The tokens are off-policy, and no metric shows it: {engine_of(audit.after)} returns logprobs of the "
+        "whole softmax"
     )
-    return f"{whole}; processed ones would not fix that, and move every ratio" if _needs_raw(audit) else whole
+    return f"{whole}. Processed logprobs would not fix that, and would move every ratio" if _needs_raw(audit) else whole
 
 
 def _way_out(cut: Iterable[str]) -> str:

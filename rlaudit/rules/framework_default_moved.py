@@ -67,13 +67,15 @@ def _moved(
     old, new = _effect(before[name].value), _effect(after[name].value)
     if isinstance(new, Unknown) or old == new:
         return
-    where = f"the release of the framework that goes with vLLM {audit.after.version}"
+    where = f"the release for vLLM {audit.after.version}"
     if isinstance(old, Unknown):
-        message = f"Nothing here sets {name}: it is {_spell(new)} in {where}. Today's value is not known: {old.reason}."
+        message = f"Nothing here sets {name}, so the framework's default holds: {_spell(new)} in {where}. "
+        message += f"Today's default is not known: {old.reason}."
         yield RULE.finding(audit, Severity.NOTE, name, message)
         return
     message = (
-        f"Nothing here sets {name}: it is {_spell(old)} in the framework today, and {_spell(new)} in {where}. Write it."
+        f"Nothing here sets {name}, so the framework's default holds: {_spell(old)} today, {_spell(new)} in {where}. "
+        "Write the value that you want."
     )
     yield RULE.finding(audit, severity, name, message)
 

@@ -58,7 +58,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         is_adapted = before is not None and copy.release < before.oldest
         if copy.release >= after.oldest or (is_adapted and meet):
             return
-        message = f"The copy in {copy.where} is of {copy.release}, but {needed}. Move what it changes."
+        message = f"The copy in {copy.where} is of {copy.release}, but {needed}. Move its changes to that release."
     elif before is None or meet:
         return
     else:
@@ -66,11 +66,14 @@ def check(audit: Audit) -> Iterator[Finding]:
         pinned = before.newest is not None and before.newest.is_devrelease
         today = f"{name} {before.oldest}" if pinned else f"{name} before {before.newest}"
         message = (
-            f"vLLM {audit.before.version} goes with {today}, vLLM {audit.after.version} with {after.oldest} or later. "
+            f"vLLM {audit.before.version} runs with {today}, vLLM {audit.after.version} only with {name} "
+            f"{after.oldest} or later. "
             f"Upgrade vLLM and {name} together, and read the changelog of {name}. Source: {after.because}."
         )
         if copy is not None:
-            message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."
+            message += (
+                f" The copy in {copy.where} has no release number. Start it to see whether it runs with this vLLM."
+            )
     yield RULE.finding(audit, Severity.WARNING, "framework", message, action=move)
 
 

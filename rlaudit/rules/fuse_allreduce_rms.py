@@ -50,10 +50,10 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     ranks, machine, installed = audit.after.value("tensor_parallel_size"), audit.after.machine, ""
     if machine.flashinfer is None:
-        installed = " where FlashInfer is installed"
+        installed = " if FlashInfer is installed"
     message = (
-        f"With {ranks} tensor-parallel ranks on {machine.gpu}, vLLM {audit.after.version} fuses all-reduce and "
-        f"RMSNorm ({PASS}){installed}; {audit.before.version} does not. "
+        f"vLLM {audit.after.version} fuses all-reduce and RMSNorm ({PASS}){installed}; vLLM {audit.before.version} "
+        f"does not. This holds with {ranks} tensor-parallel ranks on {machine.gpu}. "
         f"Set {SETTING}.pass_config.{PASS} to false to keep what runs today."
     )
     fix = None
@@ -61,7 +61,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         off = {"pass_config": {PASS: False}}
         fix = audit.fix("Keep all-reduce and RMSNorm apart, as before", safe=True, compilation_config=off)
     confirm = Trial(
-        ("enforce-eager",), look=f"it needs {ranks} GPUs; with enforce-eager the fusion is off, so compare both arms"
+        ("enforce-eager",), look=f"this needs {ranks} GPUs; enforce-eager turns the fusion off, so compare both arms"
     )
     decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
     by = ("tensor_parallel_size",)

@@ -59,9 +59,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         open_questions = list(dict.fromkeys([*open_questions, *unknown.values()]))
     if open_questions and (left or unknown):
         message = (
-            f"Whether {engine_of(side)} takes {', '.join(left or unknown)} from the model's generation_config.json"
+            f"It is not known whether {engine_of(side)} takes {', '.join(left or unknown)} from the model's "
+            f"generation_config.json: {'; '.join(open_questions)}."
         )
-        message += f" is not known: {'; '.join(open_questions)}."
         yield RULE.finding(audit, Severity.NOTE, "generation_config", message, by=("model",))
     elif left:
         certain = audit.config.has_trainer and set(left) & set(COMMON)

@@ -53,12 +53,12 @@ def check(audit: Audit) -> Iterator[Finding]:
         if rollout_head_dtype(audit.after) == requested:
             return  # A plug-in sets it, or the whole model has that dtype.
         message = f"{engine_of(audit.after)} ignores head_dtype={requested} in hf_overrides: the head runs in the"
-        message += " model's dtype. 0.26.0 is the first version that honours it for text generation."
+        message += " model's dtype. 0.26.0 is the first release that applies it to text generation."
         yield RULE.finding(audit, Severity.ERROR, SETTING, message, confirm=CONFIRM)
     elif audit.crosses(HEAD_DTYPE) and rollout_head_dtype(audit.before) != requested:
         ignored = f"{engine_of(audit.before)} ignored head_dtype={requested} in hf_overrides"
-        message = f"{ignored} and {engine_of(audit.after)} honours it: logprobs move, towards a trainer whose head has "
-        message += "that dtype and away from any other."
+        message = f"{ignored}; {engine_of(audit.after)} applies it. Logprobs move: closer to those of a trainer whose "
+        message += f"head is {requested}, and away from those of any other."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 
 

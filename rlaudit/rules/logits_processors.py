@@ -65,7 +65,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             yield RULE.finding(audit, Severity.WARNING, name, message)
     minimum = audit.after.sampling("min_tokens")
     if _is_set(minimum):
-        message = f"min_tokens={minimum} forbids the end token at first; the trainer does not."
+        message = f"min_tokens={minimum} forbids the end token at the start; the trainer still gives it probability."
         yield RULE.finding(audit, Severity.NOTE, "min_tokens", message)
 
 

@@ -39,7 +39,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import SECOND_RUNNER
 
 RUNNER, VARIABLE = "model_runner", "VLLM_USE_V2_MODEL_RUNNER"
-CONFIRM = Trial(look="it needs a GPU")
+CONFIRM = Trial(look="this needs a GPU")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -49,19 +49,18 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not crossed or audit.after.variable(VARIABLE) is not None or before == "V2" or after == "V1":
         return
     between = f"between {audit.before.version} and {audit.after.version}"
-    which = (
-        f"From {crossed[-1]} on, vLLM runs {SECOND_RUNNER[crossed[-1]]} on Model Runner V2, and nothing pins the runner"
-    )
-    advice = f"Compare, or set {VARIABLE}=0"
+    which = f"From {crossed[-1]} on, vLLM runs {SECOND_RUNNER[crossed[-1]]} on Model Runner V2"
+    which += ", and nothing here pins the runner"
+    advice = f"Compare both releases, or keep today's runner with {VARIABLE}=0"
     if isinstance(before, Unknown) or isinstance(after, Unknown):
         reason = next(value.reason for value in (after, before) if isinstance(value, Unknown))
         message = (
-            f"{which}. Whether that changes sampling and batch building {between} is not known: {reason}. {advice}."
+            f"{which}. It is not known whether that changes sampling and batch building {between}: {reason}. {advice}."
         )
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
     else:
         because = audit.after.engine(RUNNER).note
-        message = f"{which}. Sampling and batch building change {between}, as {because}. {advice}."
+        message = f"{which}. This changes sampling and batch building {between}: {because}. {advice}."
         yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=CONFIRM, sets={VARIABLE: "0"})
 
 

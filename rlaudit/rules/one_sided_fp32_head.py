@@ -54,13 +54,17 @@ def check(audit: Audit) -> Iterator[Finding]:
     trainer_raises = isinstance(audit.config.facts.head_dtype, Dtype) and trainer is Dtype.FLOAT32
     if isinstance(rollout, Unknown):
         if trainer_raises:
-            message = f"The trainer's head is float32; whether the rollout's is float32 is not known: {rollout.reason}."
+            message = (
+                f"The trainer's head is float32. It is not known whether the rollout's head is, too: {rollout.reason}."
+            )
             yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
     elif trainer_raises and rollout != Dtype.FLOAT32:
         message = f"The trainer computes its head in float32, {engine_of(audit.after)} in {rollout}. {_remedy(audit)}"
         yield RULE.finding(audit, Severity.WARNING, SETTING, message, _fix(audit), CONFIRM)
     elif head_is_raised and trainer is None:
-        message = "The rollout's head is float32; this file does not say whether the trainer's is. It should be."
+        message = (
+            "The rollout's head is float32. This file does not say whether the trainer's head is; it should be, too."
+        )
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
     elif head_is_raised and trainer is not Dtype.FLOAT32:
         message = f"The rollout's head is float32 and the trainer's {trainer}. Use float32 on both sides or on none."
@@ -70,7 +74,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _remedy(audit: Audit) -> str:
     if audit.after.version >= HEAD_DTYPE:
         return 'Set hf_overrides={"head_dtype": "float32"}.'
-    return "vLLM can do that from 0.26.0 on; before, take a plug-in, or bfloat16 in the trainer as well."
+    return "vLLM can use float32 from 0.26.0 on; before, use a plug-in, or bfloat16 in the trainer as well."
 
 
 def _fix(audit: Audit) -> Fix | None:

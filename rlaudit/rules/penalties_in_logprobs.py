@@ -54,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, PENALTIES)
         if names:
-            message = f"Whether {', '.join(names)} change logits is not known: {why}."
+            message = f"It is not known whether {', '.join(names)} change logits: {why}."
             yield RULE.finding(audit, Severity.NOTE, names[0], message)
 
 

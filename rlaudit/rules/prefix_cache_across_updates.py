@@ -57,26 +57,25 @@ def check(audit: Audit) -> Iterator[Finding]:
     severity, version = Severity.NOTE, audit.after.version
     if seen:
         severity = Severity.ERROR
-        message = (
-            f"Prefix caching is on, {when}, and the cache outlived some of them: {seen}. Reset it with every update."
-        )
+        message = f"Prefix caching is on, {when}, and the cache outlived some updates: {seen}. "
+        message += "Reset the cache with every update."
     elif isinstance(caching, Unknown):
         how = ", and the cache is not reset" if clean is False else ", and no reset is seen in this file"
-        message = f"Whether prefix caching is on in vLLM {version} is not known: {caching.reason}. If it is on, keys "
-        message += f"and values of old weights serve new requests, as {when}{'' if keeps else how}. "
-        message += "Reset it with every update."
+        message = f"It is not known whether prefix caching is on in vLLM {version}: {caching.reason}. If it is on, "
+        message += f"keys and values of old weights serve new requests: {when}{'' if keeps else how}. "
+        message += "Reset the cache with every update."
     elif clean is False or (keeps and clean is None):
         certain = facts.salts_prefix_cache is False and (not keeps or facts.resets_prefix_cache is False)
         severity = Severity.ERROR if certain else Severity.WARNING
         not_reset = "" if keeps else ", but the cache is not reset"
-        message = f"Prefix caching is on in vLLM {version} and {when}{not_reset}: keys and values of old "
-        message += f"weights serve new requests. Reset it with every update, or set {SETTING} to false."
+        message = f"Prefix caching is on in vLLM {version}, and {when}{not_reset}. So keys and values of old weights "
+        message += f"serve new requests. Reset the cache with every update, or set {SETTING} to false."
     else:
-        problem = "this file does not say whether the cache is reset then"
+        problem = "This file does not say whether each update resets the cache"
         if isinstance(clean, Unknown):
-            problem = f"whether the cache is reset then is not known: {clean.reason}"
-        message = f"Prefix caching is on in vLLM {version} and {when}; {problem}."
-        message += " Make sure that it is."
+            problem = f"It is not known whether each update resets the cache: {clean.reason}"
+        message = f"Prefix caching is on in vLLM {version}, and {when}. {problem}."
+        message += " Make sure that each update does."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
     by = ("pause_mode", "pause_clears_cache", "weight_updates") if keeps else ("weight_updates",)
     yield RULE.finding(audit, severity, SETTING, message, fix, Trial(recipe="weight-update"), by=by)

@@ -53,11 +53,11 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 def _finding(audit: Audit) -> Finding:
     message = (
-        f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}. "
+        f"Nothing sets {SETTING}, which {engine_of(audit.before)} leaves off and {engine_of(audit.after)} turns on. "
         "Turn prefix caching off to keep what runs today"
     )
     if cleaned(audit) is True:
-        message += "; weight updates empty the cache here, so only the rounding of prompts changes"
+        message += ". Weight updates empty the cache here, so only the rounding of prompts changes"
         severity = Severity.NOTE
     else:
         severity = Severity.WARNING

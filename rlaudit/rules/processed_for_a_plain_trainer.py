@@ -53,7 +53,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     if heat == 1:
         return
     at = f"a temperature that this file does not say ({heat.reason})" if isinstance(heat, Unknown) else f"T={heat:g}"
-    message = f"{engine_of(side)} returns logprobs at {at}, and the trainer does not divide its logits by it."
+    message = (
+        f"{engine_of(side)} returns logprobs at {at}, and the trainer does not divide its logits by that temperature."
+    )
     if side.is_v1 is False:
         remedy = "Divide by the temperature in the trainer; V0 has no raw logprobs."
         yield RULE.finding(audit, Severity.WARNING, "logprobs_mode", f"{message} {remedy}")

@@ -2,16 +2,17 @@
 
 What changed
     V0 computed the returned logprobs after penalties, temperature and filters. V1 computes them before all of these.
-    Before 0.10.0 V1 has no other mode; since then this one is the default (`logprobs_mode=raw_logprobs`). 0.10.2 is the
-    first release in which `processed_logprobs` means what V0 returned.
+    Before 0.10.0 V1 returns only raw logprobs; since 0.10.0 they are the default (`logprobs_mode=raw_logprobs`). From
+    0.10.2 on, `processed_logprobs` returns what V0 returned.
     Source: vllm/v1/sample/sampler.py (0.8.5:28, 0.10.2:143), vLLM pull requests 21398 and 22387.
 
 Why it matters
-    A trainer that divides its logits by the sampling temperature compares log p at T with log p at 1. Importance
-    ratios leave 1 on the first step, and clip rates and KL rise. The loss then weighs tokens by how uncertain the
-    model was, not by how far the policy moved. Measured with SmolLM2 at T=0.7: mean ratio 1.16, k3 0.056 nats.
+    A trainer that divides its logits by the sampling temperature compares its log p at T with vLLM's log p at 1.
+    Importance ratios leave 1 on the first step, and clip rates and KL rise. The loss then weighs tokens by how
+    uncertain the model was, not by how far the policy moved. Measured with SmolLM2 at T=0.7: mean ratio 1.16, k3 0.056
+    nats.
     A trainer that does not divide its logits needs raw logprobs (rule processed-for-a-plain-trainer). At temperature 1,
-    without filters and penalties, raw and processed logprobs are the same; then this is only a note.
+    without filters and penalties, raw and processed logprobs are the same, and this finding is only a note.
 
 Example
     Reported:
@@ -58,7 +59,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.measured import measured
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 
-CONFIRM = Trial(("logprobs-mode",), look="expect a mean ratio of 1 with processed logprobs, and another one without")
+CONFIRM = Trial(("logprobs-mode",), look="the mean ratio is 1 with processed logprobs, and not with raw ones")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -70,7 +71,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     if isinstance(returned, Unknown):
         if audit.config.facts.divides_by_temperature is not False:
-            message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known. "
+            message = f"It is not known whether {engine_of(audit.after)} returns raw or processed logprobs. "
             message += f"{returned.reason}."
             heat = temperature(audit.after)
             matters = audit.config.facts.divides_by_temperature is True and not isinstance(heat, Unknown) and heat != 1
@@ -101,28 +102,33 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if trainer_does:
         does = f"The trainer {' and '.join(trainer_does)}"
         if not in_the_loss(audit.config):
-            return Severity.WARNING, f"{does}, but recomputes old logprobs, so only the logged mismatch is wrong."
+            reason = f"{does}, so the logged mismatch is wrong. The loss is not: it uses recomputed old logprobs."
+            return Severity.WARNING, reason
         sentence = f"{does}, so its importance ratios are wrong from the first step"
-        return (Severity.ERROR, f"{sentence}.") if uses is True else (Severity.WARNING, f"{sentence} if it reads them.")
+        return (
+            (Severity.ERROR, f"{sentence}.")
+            if uses is True
+            else (Severity.WARNING, f"{sentence} if it uses these logprobs.")
+        )
     if divides is False:
         return None
     if isinstance(heat, Unknown):
-        open_question = f"Whether the trainer computes raw logprobs as well is not known: {heat.reason}."
+        open_question = f"It is not known whether the trainer computes raw logprobs as well: {heat.reason}."
     elif heat != 1:
         open_question = f"A trainer that divides its logits by the temperature of {heat:g} computes other logprobs."
     elif cut or penalties(audit.after):
         return None  # filters-not-replayed and penalties-in-logprobs say what that means for this trainer
     else:
-        return Severity.NOTE, "At temperature 1, without filters and penalties, they equal processed ones."
+        return Severity.NOTE, "At temperature 1, without filters and penalties, raw and processed logprobs are equal."
     heard_of_trainer = audit.config.has_trainer or returned_logprobs(audit.before) is Returned.PROCESSED
     return (Severity.WARNING if heard_of_trainer else Severity.NOTE), open_question
 
 
 def _returned_sentence(audit: Audit) -> str:
-    now = f"{engine_of(audit.after)} returns raw logprobs, before temperature"
+    now = f"{engine_of(audit.after)} returns raw logprobs, computed before temperature"
     before = returned_logprobs(audit.before)
     if audit.migrates and before is Returned.PROCESSED:
-        return f"{now}; {engine_of(audit.before)} returned processed ones."
+        return f"{now}; {engine_of(audit.before)} returned processed logprobs."
     return f"{now}."
 
 
@@ -131,11 +137,11 @@ def _measured_shift(audit: Audit) -> str:
     version, platform = audit.after.version, audit.after.machine.platform
     shift = _shift(version, platform) if platform != "cpu" else None
     if shift is not None:
-        return f". Measured by rlaudit with raw logprobs of {version}, {shift}"
+        return f". rlaudit measured raw logprobs of vLLM {version} {shift}"
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
     shift = _shift(version, "cpu") if audit.after.value("model_runner") == "V1" else None
-    same = "" if platform == "cpu" else " (the same sampler as on CUDA)"
-    return "" if shift is None else f". Measured by rlaudit with raw logprobs of {version}, CPU build{same}, {shift}"
+    same = "" if platform == "cpu" else ", whose sampler is that of CUDA"
+    return "" if shift is None else f". rlaudit measured raw logprobs of vLLM {version} (CPU build{same}) {shift}"
 
 
 def _shift(version: Version, platform: str) -> str | None:
@@ -144,7 +150,7 @@ def _shift(version: Version, platform: str) -> str | None:
     if not release or not shift or release.cells["temperature/candidate/logprobs"]["word"] != "raw":
         return None
     value, low, high = (f"{shift[end]:.2g}" for end in ("value", "low", "high"))
-    return f"on {release.machine} at T = 0.7: mean ratio - 1 is {value} [{low}, {high}]"
+    return f"on {release.machine} at T = 0.7: the mean ratio minus 1 is {value} [{low}, {high}]"
 
 
 def _remedy(audit: Audit) -> str:

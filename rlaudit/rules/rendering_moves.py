@@ -41,7 +41,7 @@ from rlaudit.rules.audit.trial import Trial
 from rlaudit.severity import Severity
 from rlaudit.vllm.transformers import required_transformers
 
-CONFIRM = Trial(look="what it says of the inputs, before the layers")
+CONFIRM = Trial(look="see what the report says of the inputs, above the layers")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -51,14 +51,15 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     message = (
         f"vLLM {audit.before.version} runs with {_words(audit.before, before)}, "
-        f"vLLM {audit.after.version} with {_words(audit.after, after)}. A chat may become other tokens."
+        f"vLLM {audit.after.version} with {_words(audit.after, after)}. The same chat may give "
+        "other tokens."
     )
     line = audit.config.renders
     if line is None:
-        message += " Compare them, send token ids, or give apply_chat_template return_dict=False."
+        message += " Compare the tokens, send token ids, or call apply_chat_template with return_dict=False."
         yield RULE.finding(audit, Severity.NOTE, "transformers", message, confirm=CONFIRM)
     else:
-        message += " This line renders: it gets a dict from transformers 5 on. Give it return_dict=False."
+        message += " From transformers 5 on, this call returns a dict. Pass return_dict=False."
         action = Action(ActionKind.CHANGE, f"the call of apply_chat_template in line {line.line}")
         yield RULE.finding(audit, Severity.WARNING, "transformers", message, confirm=CONFIRM, place=line, action=action)
 
@@ -74,7 +75,7 @@ def _words(side: Side, majors: tuple[int, ...]) -> str:
     if pin is not None and required.runs_with(pin.version):
         return f"transformers {pin.version} ({pin.because})"
     if len(majors) > 1:
-        return f"transformers {' or '.join(map(str, majors))} (no pin here says which)"
+        return f"transformers {' or '.join(map(str, majors))} (nothing here pins it)"
     refused = f", but {pin.because}" if pin is not None else ""
     return f"transformers {majors[0]} (it requires {required.written}{refused})"
 

@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         elif audit.config.facts.seeds_replicas is True:
             effect = "The framework seeds its engines all the same"
         else:
-            effect = "Engines that drew different samples at each start now draw the same ones"
+            effect = "Engines drew different samples at each start; now they draw the same"
         message = (
             f"No seed is set: {engine_of(audit.before)} {_how(moved.before.value)}, "
             f"{engine_of(audit.after)} {_how(moved.after.value)}. {effect}."
@@ -68,7 +68,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _how(seed: object) -> str:
-    return "stays unseeded" if seed is None else f"seeds with {seed}"
+    return "uses no seed" if seed is None else f"uses seed {seed}"
 
 
 RULE = Rule("seed-changed", Layer.INFERENCE_PATH, check, defaults=("seed",))

@@ -61,8 +61,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     setting, place, _ = reasons[0]
     problems = list(dict.fromkeys(reason for _, _, reason in reasons))
     others = f"; and {len(problems) - MOST} more" if len(problems) > MOST else ""
-    refuses = f"vLLM {audit.before.version} cannot run this: {'; '.join(problems[:MOST])}{others}"
-    message = f"{refuses}. Start from the release that runs today (--from)."
+    refuses = f"vLLM {audit.before.version} cannot run this config: {'; '.join(problems[:MOST])}{others}"
+    message = f"{refuses}. Name the release that runs today with --from."
     severity = Severity.WARNING if certain else Severity.NOTE
     yield replace(RULE.finding(audit, severity, setting, message, confirm=CONFIRM, place=place), so_today=True)
 
@@ -73,7 +73,7 @@ def _too_new(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
         life = lifetime("engine", name)
         written = setting.place is not None and setting.value is not None
         if written and life is not None and life[0] > audit.before.version and audit.after.exists(name):
-            yield name, setting.place, f"{name} came with {life[0]}"
+            yield name, setting.place, f"{name} is new in {life[0]}"
 
 
 def _refused_pin(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:

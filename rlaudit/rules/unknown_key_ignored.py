@@ -42,7 +42,7 @@ from rlaudit.text.did_you_mean import VERY_NEAR, did_you_mean
 from rlaudit.unknown import Unknown
 
 HOW = {
-    Loss.UNKNOWN_KEY: "is not a key that reaches the engine",
+    Loss.UNKNOWN_KEY: "does not reach the engine",
     Loss.REFUSED: "stops the start",
     Loss.NOT_PASSED: "is not passed on to the engine",
     Loss.OVERRULED: "is replaced by the framework",
@@ -69,18 +69,18 @@ def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 
         return (Severity.ERROR if lost.certain else Severity.WARNING), _guess(audit, lost)
     if not audit.after.exists(lost.name):
         if lost.loss not in (Loss.UNKNOWN_KEY, Loss.REFUSED):
-            return Severity.NOTE, f"; vLLM {audit.after.version} has no such argument"
+            return Severity.NOTE, f". vLLM {audit.after.version} has no such argument"
         return Severity.WARNING, _guess(audit, lost)
     if lost.loss is Loss.REFUSED:
         return Severity.WARNING, ""
     runs = audit.after.value(lost.name)
     if isinstance(runs, Unknown):
-        return Severity.NOTE, f"; what runs instead is not known, as {runs.reason}"
+        return Severity.NOTE, f". It is not known what runs instead: {runs.reason}"
     if runs == lost.written:
-        return Severity.NOTE, "; the engine runs with the same value anyway"
+        return Severity.NOTE, ". The engine runs with the same value anyway"
     # A framework overrules on purpose; a key that reaches nothing is a mistake.
     severity = Severity.NOTE if lost.loss is Loss.OVERRULED else Severity.WARNING
-    return severity, f"; vLLM {audit.after.version} runs with {runs}"
+    return severity, f". vLLM {audit.after.version} runs with {lost.name}={runs}"
 
 
 def _is_new(audit: Audit, lost: Lost) -> bool:
@@ -92,7 +92,7 @@ def _is_new(audit: Audit, lost: Lost) -> bool:
 def _guess(audit: Audit, lost: Lost) -> str:
     arguments = audit.after.catalogue.engine
     meant = "" if lost.name in arguments else did_you_mean(lost.name, arguments, cutoff=VERY_NEAR)
-    return f"; {meant}" if meant else ""
+    return f". {meant[0].upper()}{meant[1:]}" if meant else ""
 
 
 RULE = Rule("unknown-key-ignored", Layer.INFERENCE_PATH, check)

@@ -63,16 +63,16 @@ def check(audit: Audit) -> Iterator[Finding]:
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
-                f"What vLLM {audit.after.version} runs with is open.{_way_out(audit, lost)}",
+                f"It is not known which value vLLM {audit.after.version} runs with.{_way_out(audit, lost)}",
             )
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
-            effect = f"vLLM {audit.after.version} runs with true.{_way_out(audit, lost)}"
+            effect = f"vLLM {audit.after.version} runs with {lost.name}=True.{_way_out(audit, lost)}"
             if _is_so_already(audit, lost):
                 severity = Severity.WARNING if lost.place.path != audit.config.path else severity
         else:
             severity = Severity.NOTE
-            effect = f"vLLM {audit.after.version} runs with {runs} by itself, so nothing is lost yet."
+            effect = f"vLLM {audit.after.version} runs with {lost.name}={runs} by itself, so nothing is lost yet."
         message = f"{loss}. {effect}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 

@@ -172,7 +172,7 @@ def _resolver(fingerprint: str, *lines: str) -> Resolver:
 def _default(stored: dict[str, Any]) -> tuple[Any, str]:
     match stored:
         case {"object": str(config)}:
-            return Unknown(f"nothing sets it, so the release fills in a {config} when it starts"), config
+            return Unknown(f"nothing sets it, so vLLM makes a {config} when it starts"), config
         case {"expression": str(text)}:
             return Unknown(f"decided when vLLM is imported: {text}"), ""
         case {"required": True}:

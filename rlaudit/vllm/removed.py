@@ -49,18 +49,18 @@ def removed(kind: str, name: str, version: Version) -> Removed | None:
 def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - one line per decision
     """Return what happens to a config that still has a name."""
     if kind == "engine" and name == "swap_space":
-        return "the command line rejects the flag, and EngineArgs(...) the argument; LLM(...) warns and drops it"
+        return "the command line and EngineArgs(...) reject it, while LLM(...) drops it with a warning"
     flag = lifetime("flag", name.replace("_", "-"))
     if kind == "engine" and flag is not None and flag[1] >= version:
         return "EngineArgs(...) raises TypeError; the command line still takes the flag, and warns"
     if kind in ("engine", "flag"):
-        return "the engine does not start, as command line and EngineArgs(...) reject it"
+        return "the command line and EngineArgs(...) reject it, so the engine does not start"
     if kind == "sampling":
         return "SamplingParams(...) raises TypeError; the server ignores the field of a request"
     if kind == "nested" and version < UNKNOWN_KEY_IS_REFUSED:
         return "it is ignored in silence; from 0.13.0 on, unknown keys of a config object are refused"
     if kind == "nested":
-        return "the engine does not start, as it refuses unknown keys of a config object"
+        return "vLLM refuses unknown keys of a config object, so the engine does not start"
     if kind == "method":
         return "AttributeError when it is called"
     if version >= UNKNOWN_VARIABLE_IS_LOGGED:
@@ -87,28 +87,28 @@ _GONE_WITH_V0 = "It belonged to the V0 engine; there is nothing to put in its pl
 _STRUCTURED = "structured_outputs_config"
 _EPLB = "eplb_config"
 ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
-    ("engine", "num_scheduler_steps"): ("Multi-step scheduling is gone; async_scheduling hides the same cost.", None),
+    ("engine", "num_scheduler_steps"): ("Multi-step scheduling is gone; async_scheduling hides the overhead.", None),
     ("engine", "multi_step_stream_outputs"): (_GONE_WITH_V0, None),
     ("engine", "use_v2_block_manager"): ("It has been the only block manager since 0.7.", None),
-    ("engine", "device"): ("The platform is detected.", None),
+    ("engine", "device"): ("vLLM detects the platform.", None),
     ("engine", "enable_reasoning"): ("reasoning_parser alone switches it on.", None),
     ("engine", "disable_async_output_proc"): (_GONE_WITH_V0, None),
     ("engine", "preemption_mode"): ("V1 always recomputes preempted requests.", None),
     ("engine", "scheduler_delay_factor"): (_GONE_WITH_V0, None),
     ("engine", "num_lookahead_slots"): ("Speculative decoding sets it by itself.", None),
     ("engine", "max_seq_len_to_capture"): (
-        "V1 captures by batch size, not by length: max_cudagraph_capture_size, or compilation_config.", None,
+        "V1 captures by batch size, not by length: set max_cudagraph_capture_size or compilation_config.", None,
     ),
     ("engine", "swap_space"): ("V1 never swapped: preempted requests are recomputed.", None),
     ("engine", "rope_scaling"): ("hf_overrides takes it (rope_parameters with transformers 5).", None),
     ("engine", "rope_theta"): ("hf_overrides takes it.", None),
-    ("engine", "task"): ("runner and convert say it; nothing is needed for a model that generates.", None),
+    ("engine", "task"): ("Set runner and convert instead; a model that generates needs neither.", None),
     ("engine", "cuda_graph_sizes"): ("cudagraph_capture_sizes is its new name.", ("cudagraph_capture_sizes", _keep)),
-    ("engine", "disable_mm_preprocessor_cache"): ("mm_processor_cache_gb=0 says true; false is the default.", None),
-    ("engine", "enable_multimodal_encoder_data_parallel"): ("mm_encoder_tp_mode=data says it.", None),
+    ("engine", "disable_mm_preprocessor_cache"): ("Set mm_processor_cache_gb=0 for true; false is the default.", None),
+    ("engine", "enable_multimodal_encoder_data_parallel"): ("Set mm_encoder_tp_mode=data instead.", None),
     ("engine", "override_pooler_config"): ("pooler_config is its new name.", ("pooler_config", _keep)),
     ("engine", "disable_log_requests"): (
-        "Requests are not logged by default any more; enable_log_requests turns it on.",
+        "vLLM no longer logs requests by default; enable_log_requests makes it log them.",
         ("enable_log_requests", lambda value: not value),
     ),
     ("engine", "guided_decoding_backend"): (
@@ -141,13 +141,13 @@ ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
     ("sampling", "logits_processors"): ("Processors are loaded with the engine: logits_processors.", None),
     ("sampling", "truncate_prompt_tokens"): ("Truncate before you send, or use the tokenizer's arguments.", None),
     ("variable", "VLLM_USE_V1"): ("V0 is gone: there is no way back but an older release.", None),
-    ("variable", "VLLM_ATTENTION_BACKEND"): ("attention_backend says it (flag --attention-backend).", None),
-    ("variable", "VLLM_FLASH_ATTN_VERSION"): ("attention_config.flash_attn_version says it.", None),
-    ("variable", "VLLM_USE_TRTLLM_ATTENTION"): ("attention_config.use_trtllm_attention says it.", None),
+    ("variable", "VLLM_ATTENTION_BACKEND"): ("Set attention_backend instead (flag --attention-backend).", None),
+    ("variable", "VLLM_FLASH_ATTN_VERSION"): ("Set attention_config.flash_attn_version instead.", None),
+    ("variable", "VLLM_USE_TRTLLM_ATTENTION"): ("Set attention_config.use_trtllm_attention instead.", None),
     ("variable", "VLLM_USE_RAY_V2_EXECUTOR_BACKEND"): ("The new Ray executor is the only one.", None),
     ("nested", "compilation_config.level"): ("compilation_config.mode is its new name.", None),
-    ("nested", "compilation_config.use_cudagraph"): ("compilation_config.cudagraph_mode says it.", None),
-    ("nested", "compilation_config.full_cuda_graph"): ("compilation_config.cudagraph_mode=FULL says it.", None),
+    ("nested", "compilation_config.use_cudagraph"): ("Set compilation_config.cudagraph_mode instead.", None),
+    ("nested", "compilation_config.full_cuda_graph"): ("Set compilation_config.cudagraph_mode=FULL instead.", None),
     ("nested", "compilation_config.use_inductor"): ("compilation_config.backend=eager turns Inductor off.", None),
 }  # fmt: skip
 # What programs import: the last release with it, and what takes its place, "" if nothing does. Only the packages right

@@ -47,10 +47,10 @@ def test_a_pin_decides_and_stands_in_the_message(
     Path("uv.lock").write_text(f'[[package]]\nname = "trl"\nversion = "{release}"\n')
     arguments = ["inspect", "train.py", "--from", "0.18.1", "--to", "0.19.0"]
     text = printed(capsys, *arguments, code=code)
-    assert ("trl 1.6.0 (uv.lock:3 pins 1.6.0) does that (affected: 0.28.0 to 1.9.0)" in text) is bool(code)
+    assert ("trl 1.6.0 (uv.lock:3 pins 1.6.0) is among the affected releases (0.28.0 to 1.9.0)" in text) is bool(code)
     assert ("Take trl 1.10.0 or later (for trl-reloads-first-weights" in text) is bool(code)
     given = printed(capsys, *arguments, "--framework", "trl==1.5.0", code=1)
-    assert "trl 1.5.0 (--framework pins 1.5.0) does that" in given
+    assert "trl 1.5.0 (--framework pins 1.5.0) is among the affected releases" in given
 
 
 @pytest.mark.parametrize(("given", "said"), [((), True), (("--model", "Qwen/Qwen3-8B"), False)])
@@ -108,7 +108,7 @@ def test_it_is_an_error_of_its_own_layer_with_a_fix_that_ends_it(
     words = ("inspect", server, "--from", "0.20.2", "--to", "0.21.0", "--select", NAME)
     [finding] = json.loads(printed(capsys, *words, "--output", "json", code=1))["findings"]
     assert (finding["rule"], finding["severity"], finding["layer"]) == (NAME, "error", "inference path")
-    assert "affected: 0.21.0" in finding["message"]
+    assert "affected releases (0.21.0" in finding["message"]
     run([*words, "--fix=unsafe"])
     capsys.readouterr()
     assert json.loads(printed(capsys, *words, "--output", "json"))["findings"] == []

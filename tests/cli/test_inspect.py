@@ -132,7 +132,7 @@ def test_detections_go_to_stderr_once_for_all_files_that_share_them(desk: Desk) 
     for name in ("a", "b", "c"):
         desk.file(f"conf/{name}.yaml")
     desk.inspect("conf", "--to", V1, migrate=False)
-    assert desk.err == f"rlaudit: conf/a.yaml and 2 more: --from {V0} from uv.lock:3\n"
+    assert desk.err == f"rlaudit: conf/a.yaml and 2 more: --from {V0}, read from uv.lock:3\n"
     assert f"vLLM {V0} (" in desk.out
 
 
@@ -258,7 +258,9 @@ def test_nothing_heavy_is_imported(desk: Desk) -> None:
     }
 
 
-@pytest.mark.parametrize(("here", "says"), [("2.36", "0.11.1 instead, whose defaults are the same"), ("2.38", "")])
+@pytest.mark.parametrize(
+    ("here", "says"), [("2.36", "Ablate 0.11.1 instead, which has the same defaults"), ("2.38", "")]
+)
 def test_a_release_that_cannot_run_on_this_processor_is_named_with_the_nearest_one_alike(
     here: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -266,4 +268,4 @@ def test_a_release_that_cannot_run_on_this_processor_is_named_with_the_nearest_o
     (tmp_path / "serve.sh").write_text("vllm serve m --enforce-eager\n")
     run(["inspect", str(tmp_path / "serve.sh"), "--from", "0.11.2", "--to", "0.18.1"])
     said = capsys.readouterr().err
-    assert ("has no CPU build for this machine" in said) == bool(says) and says in said
+    assert ("no CPU build of vLLM 0.11.2 runs here" in said) == bool(says) and says in said

@@ -45,7 +45,7 @@ def test_a_file_gets_plain_whole_lines_and_the_exit_code_stays(folder):
     assert code == 1
     report = (folder / "report.txt").read_text()
     assert "\x1b" not in report
-    assert "returns raw logprobs, before temperature; vLLM 0.8.5 (V0) returned processed ones." in report
+    assert "returns raw logprobs, computed before temperature; vLLM 0.8.5 (V0) returned processed logprobs." in report
     assert "…" not in report
 
 

@@ -64,7 +64,7 @@ def test_a_lock_file_comes_before_a_pin_and_the_nearest_folder_before_both(tmp_p
     [
         (
             'dependencies = ["vllm>=0.9,<1"]',
-            "pyproject.toml asks for vllm>=0.9,<1: that is a range, and names no version",
+            "pyproject.toml requires vllm>=0.9,<1: a range, not one version, so it is not used",
         ),
         (
             'a = ["vllm==0.9.0"]\nb = ["vllm==0.18.1"]',
@@ -94,9 +94,9 @@ def sides(tmp_path: Path, before: str | None, after: str | None) -> tuple[str, s
 
 def test_the_project_fills_in_the_side_that_the_command_line_leaves_open(tmp_path: Path) -> None:
     (tmp_path / "uv.lock").write_text(UV)
-    assert sides(tmp_path, None, "0.30.0") == ("0.18.1", "0.30.0", "--from 0.18.1 from uv.lock:3")
-    assert sides(tmp_path, "0.8.5", None) == ("0.8.5", "0.18.1", "--to 0.18.1 from uv.lock:3")
-    assert sides(tmp_path, None, None) == ("0.18.1", "0.18.1", "--from and --to 0.18.1 from uv.lock:3")
+    assert sides(tmp_path, None, "0.30.0") == ("0.18.1", "0.30.0", "--from 0.18.1, read from uv.lock:3")
+    assert sides(tmp_path, "0.8.5", None) == ("0.8.5", "0.18.1", "--to 0.18.1, read from uv.lock:3")
+    assert sides(tmp_path, None, None) == ("0.18.1", "0.18.1", "--from and --to 0.18.1, read from uv.lock:3")
 
 
 def test_one_version_alone_means_no_migration_and_none_means_the_newest_known(tmp_path: Path) -> None:
@@ -121,5 +121,5 @@ def test_what_is_no_known_version_is_refused(word: str) -> None:
 def test_a_project_that_pins_another_release_than_is_asked_about_is_told(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch\nvllm==0.11.0\n")
     said = sides(tmp_path, "0.8.5", "0.18.1")[2]
-    assert "requirements.txt:2 says vLLM 0.11.0; it is read from 0.8.5 on all the same" in said
+    assert "requirements.txt:2 says vLLM 0.11.0, but the command line gives 0.8.5 -> 0.18.1" in said
     assert "says vLLM" not in sides(tmp_path, "0.11.0", "0.18.1")[2]

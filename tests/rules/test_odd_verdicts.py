@@ -75,7 +75,7 @@ def test_a_checkpoint_that_is_here_tells_what_the_dtype_becomes(tmp_path, writte
 def test_no_more_than_three_reasons_are_said():
     many = ("logprobs_mode", "async_scheduling", "attention_backend", "optimization_level", "kv_offloading_size")
     (finding,) = findings(TODAY, {**MOVE, "engine": dict.fromkeys(many, 1)})
-    assert finding.message.count(" came with ") == 3 and "and 2 more" in finding.message
+    assert finding.message.count(" is new in ") == 3 and "and 2 more" in finding.message
 
 
 def test_an_engine_that_another_file_starts_is_only_noted():
@@ -122,7 +122,7 @@ def test_a_switch_that_was_on_by_default_and_one_with_an_exact_successor_keep_th
 def test_what_stops_only_the_new_release_is_an_error_and_what_stops_both_is_doubted():
     (finding,) = UNKNOWN_KEY.check(simulated_audit({**MOVE, "lost": [REFUSED], "at_from": {"lost": []}}))
     assert finding.severity is Severity.ERROR
-    assert "stops the start" in finding.message and "did you mean enable_prefix_caching?" in finding.message
+    assert "stops the start" in finding.message and "Did you mean enable_prefix_caching?" in finding.message
     (finding,) = UNKNOWN_KEY.check(simulated_audit({**MOVE, "lost": [REFUSED]}))
     assert finding.severity is Severity.WARNING
 

@@ -40,7 +40,7 @@ def list_rest(reading: Reading) -> None:
         if reading.holds(entry["if"]) is True:
             draft.not_seen.append(entry["say"])
     draft.not_seen += [
-        f"{part} was not found, neither beside this config nor in its work tree, so what it sets is not known"
+        f"{part} was found neither beside this config nor in its work tree, so its settings are not known"
         for part in reading.tree.missing
     ]
     if reading.code.checkout is not None:

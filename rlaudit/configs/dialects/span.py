@@ -76,7 +76,7 @@ class Span:
         if sign in {">=", "<"}:
             truth = True if self.first >= other else False if self.end <= other else None
             if truth is None:
-                return Unknown(f"it depends on whether {title} is {other} or later")
+                return Unknown(f"it depends on whether {title} is {other} or later: pin {title}")
             return truth is (sign == ">=")
         raise ValueError(f"a release is compared by >= and <, not {sign}")
 

@@ -116,7 +116,9 @@ def _false(reader: FlagReader, key: str, node: Node) -> None:
         reason = f"vllm serve --config drops every false before 0.28.0; write no-{key.replace('_', '-')}: true"
     else:
         option = key.replace("_", "-")
-        reason = f"--config makes --no-{key} of it, which is no flag; write {option}: false or no-{option}: true"
+        reason = (
+            f"--config turns it into --no-{key}, a flag that vLLM lacks; write {option}: false or no-{option}: true"
+        )
     reader.draft.lose(flag.name if flag is not None else name, node, Loss.FALSE_DROPPED, reason)
 
 

@@ -192,14 +192,14 @@ def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool, ro
     why_unknown = _sampling(draft, engine, rolls_out=rolls_out)
     if engine.around:
         draft.list_options(engine.around[-1], *_OBJECTIVE)
-    draft.not_seen.append(f"{who}: what the program makes of it, and which arguments it adds")
+    draft.not_seen.append(f"{who}: how the program uses this section, and which engine arguments it adds")
     config = draft.done(
         model=engine.node.get("model"),
         place=engine.node.key or engine.node.place,
         write=_writer(engine.node, source),
     )
     config = replace(config, called=engine.called if several else "")
-    config = replace(config, engine=Elsewhere(f"the program that reads {who} may add it", config.engine))
+    config = replace(config, engine=Elsewhere(f"the program that reads {who} may set this", config.engine))
     return replace(config, sampling=Elsewhere(why_unknown)) if why_unknown else config
 
 
@@ -239,7 +239,7 @@ def _sampling(draft: Draft, engine: _Engine, *, rolls_out: bool) -> str:
             _list(draft, node.key.setting if node.key is not None else key, node)
     if not draft.sampling:
         draft.not_seen.append("sampling parameters: no mapping of their names stands beside the engine's arguments")
-    leave_open(draft.sampling, "the program may add it to the sampling parameters of this file")
+    leave_open(draft.sampling, "the program may add this to the sampling parameters of this file")
     return ""
 
 

@@ -217,7 +217,7 @@ def rule_of(advisory: Advisory) -> Rule:
             here, fixed = audit.config.release_of(advisory.of), advisory.window.fixed
             release = f"{advisory.of} {here.version} ({here.because})" if here is not None else f"This {advisory.of}"
             action = Action(ActionKind.FRAMEWORK, f"{advisory.of} {fixed.release} or later") if fixed else None
-        message = f"{advisory.sentence} {release} does that (affected: {advisory.window}), "
+        message = f"{advisory.sentence} {release} is among the affected releases ({advisory.window}), "
         message += f"and here {because}. {advisory.way_out}"
         safe = all(restores(audit, name, value) for name, value in advisory.escape.items())
         arguments = ", ".join(f"{name}={value}" for name, value in advisory.escape.items())

@@ -54,7 +54,7 @@ def why_not_comparable(audit: Audit, name: str) -> str | None:
     for side in (audit.before, audit.after):
         value = side.engine(name).value
         if isinstance(value, Unknown):
-            return f"what {engine_of(side)} does then is not known: {value.reason}"
+            return f"its default in {engine_of(side)} is not known: {value.reason}"
     return None
 
 

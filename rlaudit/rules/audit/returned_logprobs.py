@@ -32,8 +32,8 @@ def returned_logprobs(side: Side) -> Returned | Unknown:
         return _RETURNED.get(semantics, Returned.LOGITS)
     mode = side.value("logprobs_mode")
     if isinstance(mode, Unknown) and side.is_v1 is not False and side.version >= LOGPROBS_MODE:
-        return Unknown(f"It follows from logprobs_mode: {mode.reason}", hangs_on=mode.fact)
-    return Unknown(f"It follows from the engine, V0 or V1: {side.resolution.why_engine}")
+        return Unknown(f"logprobs_mode decides: {mode.reason}", hangs_on=mode.fact)
+    return Unknown(f"The engine, V0 or V1, decides: {side.resolution.why_engine}")
 
 
 def engine_of(side: Side) -> str:

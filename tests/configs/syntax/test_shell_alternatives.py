@@ -85,7 +85,7 @@ def test_settings_of_a_condition_are_listed_and_none_of_them_is_assumed(
     assert run(["inspect", "-v", "run.sh", "--from", "0.8.5", "--to", "0.18.1"]) == 0
     shown = capsys.readouterr().out
     assert "--enforce-eager stands under a condition in line 2" in shown
-    assert "Whether vLLM 0.18.1 returns raw or processed logprobs is not known" in " ".join(shown.split())
+    assert "It is not known whether vLLM 0.18.1 returns raw or processed logprobs" in " ".join(shown.split())
 
 
 def test_an_element_that_no_shell_knows_is_open() -> None:

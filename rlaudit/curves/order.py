@@ -93,8 +93,8 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         return Order(
             Precedence.FROM_THE_START,
             because,
-            "the engine or its weights changed, as no update came before that step. Judge semantics and inference path "
-            "before touching the objective",
+            "the engine or its weights changed, because no update came before that step. Judge semantics and inference "
+            "path before touching the objective",
             "run rlaudit compare ROLLOUTS on the rollouts of the first step, and rlaudit inspect CONFIG --from A "
             "--to B on the config of each run",
         )
@@ -142,13 +142,13 @@ def _before(first: CurveMetric, second: CurveMetric) -> bool:
 def _when(result: CurveMetric) -> str:
     if result.from_the_start:
         return f"{result.name} differs at step {result.detected_step}, before any update"
-    return f"{result.name} separated at step {result.detected_step}, having begun about step {result.onset_step}"
+    return f"{result.name} separated at step {result.detected_step} (onset about step {result.onset_step})"
 
 
 def _reading(result: CurveMetric) -> str:
     """Return what weighs for or against the backend in this metric."""
     if result.onset_step is not None and result.onset_step <= LAST_STEP_BEFORE_UPDATES:
-        return "It differs from the first step on, before any update could have caused it."
+        return "The metric differs from the first step on, so no update can be the cause."
     if result.trainer_logprobs == Weights.CURRENT:
         return "The metric has the current policy in it, so staleness or larger updates may be the cause as well."
     return ""

@@ -142,7 +142,7 @@ def _before(first: CurveMetric, second: CurveMetric) -> bool:
 def _when(result: CurveMetric) -> str:
     if result.from_the_start:
         return f"{result.name} differs at step {result.detected_step}, before any update"
-    return f"{result.name} separated at step {result.detected_step} (onset about step {result.onset_step})"
+    return f"{result.name} separated at step {result.detected_step}, onset about step {result.onset_step}"
 
 
 def _reading(result: CurveMetric) -> str:

@@ -47,7 +47,7 @@ SHOWN = 4
 # At most so many causes are named if they were all left for one reason.
 NAMED = 4
 # Why a distance that is usual for a dtype is a mismatch.
-FEW_TOKENS = "a few tokens make most of the mismatch, so rounding is not the cause"
+FEW_TOKENS = "a few tokens make most of the mismatch, while rounding spreads over all tokens"
 YOUR_RANGE = "rounding alone may do as much, because the clip range that you stated is that narrow"
 WRONG_IF_UNNAMED = "an ablation that changes one setting brings k3 below the limit: then that setting is the cause"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
@@ -174,7 +174,7 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     elif path.decided is Decided.ORDINARY:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is what rounding makes in a healthy {usual.dtype} engine (up to "
-            f"{ORDINARY:g}), and no cause shows. Such rounding moves {moved} in any engine"
+            f"{ORDINARY:g}), and no cause shows. In any engine, such rounding moves {moved}"
         )
         step = "compare with today's engine (--before ROLLOUTS), which shows smaller faults as well"
         falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"

@@ -35,7 +35,7 @@ UNEXPLAINED = {
     Kind.OFF_TRAINER: CAUSES[Kind.OFF_TRAINER][0],
 }
 CANNOT_TELL = (
-    "a filter of the sampler, if it returned raw logprobs: these are the same with and without a filter",
+    "a filter of the sampler, if it returned raw logprobs: they are the same with and without a filter",
     "penalties and logit biases that neither side's logprobs contain",
 )
 CHOSEN = "whether samples were dropped by length, likelihood or ratio after sampling: the rest would look as sharp"

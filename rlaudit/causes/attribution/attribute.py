@@ -234,9 +234,7 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     case.fit()
     least = TIMES_FLOOR * floor if floor is not None else margin
     if case.excess.k2_low <= least:
-        case.leave(
-            f"causes are looked for above a k2 of {least:.2g} nats^2, and k2 is {_held_against(case.excess, least)}"
-        )
+        case.leave(f"no search for causes, since k2 is {_held_against(case.excess, least)}")
         return case.attribution(margin, unexplained=None)
     case.name_causes(Stage.EXCESS)
     return case.attribution(margin, unexplained=case.unexplained())
@@ -395,8 +393,8 @@ class _Case:
 def _held_against(excess: ExcessModel, least: float) -> str:
     """Say that a k2 is below `least`, or not surely above it."""
     if excess.k2 < least:
-        return f"{excess.k2:.2g}"
-    return f"{excess.k2:.2g} [{excess.k2_low:.2g}, {excess.k2_high:.2g}], not surely above"
+        return f"{excess.k2:.2g} nats^2, below {least:.2g}"
+    return f"{excess.k2:.2g} [{excess.k2_low:.2g}, {excess.k2_high:.2g}] nats^2, not surely above {least:.2g}"
 
 
 def _ambiguous(name: str, signature: Signature, rivals: Sequence[Rival]) -> Ambiguous:

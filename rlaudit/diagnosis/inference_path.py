@@ -48,7 +48,7 @@ SHOWN = 4
 NAMED = 4
 # Why a distance that is usual for a dtype is a mismatch.
 FEW_TOKENS = "a few tokens make most of the mismatch, while rounding spreads over all tokens"
-YOUR_RANGE = "rounding alone may do as much, because the clip range that you stated is that narrow"
+YOUR_RANGE = "rounding alone may do as much, because the clip range that you stated is narrow"
 WRONG_IF_UNNAMED = "an ablation that changes one setting brings k3 below the limit: then that setting is the cause"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300

@@ -64,8 +64,8 @@ def order_of(comparison: Comparison) -> Order:
             Precedence.LOGPROBS_ONLY,
             f"{_when(logprobs)}; nothing of the training did",
             f"the backend, and training has not followed yet. {_reading(logprobs)}".strip(),
-            "rollouts of the first steps: rlaudit compare ROLLOUTS; "
-            "both engines: rlaudit ablate CONFIG --from A --to B",
+            "compare the rollouts of the first steps: rlaudit compare ROLLOUTS; "
+            "compare both engines: rlaudit ablate CONFIG --from A --to B",
         )
     if training is not None:
         return Order(
@@ -86,8 +86,8 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
             because,
             "the backend changed first. Judge semantics and inference path before touching the objective. "
             f"{_reading(logprobs)}".strip(),
-            "run rlaudit inspect CONFIG --from A --to B on the config of each run, and rlaudit compare ROLLOUTS on the "
-            "rollouts of the first steps",
+            "inspect the config of each run: rlaudit inspect CONFIG --from A --to B; "
+            "compare the rollouts of the first steps: rlaudit compare ROLLOUTS",
         )
     if logprobs.from_the_start:
         return Order(
@@ -95,8 +95,8 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
             because,
             "the engine or its weights changed, because no update came before that step. Judge semantics and inference "
             "path before touching the objective",
-            "run rlaudit compare ROLLOUTS on the rollouts of the first step, and rlaudit inspect CONFIG --from A "
-            "--to B on the config of each run",
+            "compare the rollouts of the first step: rlaudit compare ROLLOUTS; "
+            "inspect the config of each run: rlaudit inspect CONFIG --from A --to B",
         )
     if _before(training, logprobs):
         return Order(
@@ -110,7 +110,7 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         Precedence.UNDECIDED,
         because,
         "both may have begun together; these curves are too noisy to order them",
-        "rollouts of the first steps, where no update can be the cause: rlaudit compare ROLLOUTS",
+        "compare the rollouts of the first steps, where no update can be the cause: rlaudit compare ROLLOUTS",
     )
 
 

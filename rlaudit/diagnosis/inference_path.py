@@ -310,7 +310,7 @@ def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Exp
     if attribution.named or attribution.unexplained is not None:
         because = attribution.because
     if not named:
-        step = f"run rlaudit ablate on the config, since this log shows no cause{_wanted(attribution)}"
+        step = f"run an ablation of the config, since this log shows no cause{_wanted(attribution)}"
         if attribution.tells:
             step = f"to settle which it is: {'; '.join(attribution.tells)}"
         return _Explained((), because, WRONG_IF_UNNAMED, step, "more tokens")

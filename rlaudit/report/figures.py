@@ -71,7 +71,8 @@ def cost(report: "Report") -> list[str]:
     lines = [
         f"{run.seconds / 60:.1f} min; {run.cells_run} cells run, {run.cells_kept} reused from an earlier run; "
         f"peak memory of a cell {run.peak_memory_mib / 1024:.1f} GiB",
-        f"{counted(run.sequences_sampled, 'sequence')} sampled; the trainer scored {run.sequences_scored} of them",
+        f"{counted(run.sequences_sampled, 'sequence')} sampled; "
+        f"the trainer scored the {run.sequences_scored} distinct ones",
     ]
     lines += [damaged(run.damaged)] if run.damaged else []
     lines += [

@@ -290,7 +290,7 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
             (),
             "unexplained: no factor that took effect changes the mismatch",
             WRONG_IF_UNNAMED,
-            "try another factor with --factor NAME (rlaudit list factors shows all)",
+            "try another factor with --factor NAME, from this list: rlaudit list factors",
             more_tokens,
         )
     named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict} ({effect.because})" for effect in causes)

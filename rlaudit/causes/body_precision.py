@@ -53,7 +53,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("no mismatch to explain")
     if evidence.floor_k2 is None:
         return NotTested(
-            "how far rounding alone goes is not known: give a log of today's engine without a mismatch (--before)"
+            "the size of rounding alone is unknown: give --before with a log of today's engine without a mismatch"
         )
     noise = dense_noise(evidence)
     if noise.objections:

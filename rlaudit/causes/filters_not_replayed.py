@@ -51,7 +51,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     surely = excess.shows(MEAN_RATIO_EFFECT)
     named = below and surely and bool(sided_K.all())
     leans = below and (surely or excess.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
-    because = f"mean ratio - 1 = {excess.value:+.3g}, and {100 * one_sided:.0f} % of the squared log ratio has one sign"
+    because = (
+        f"mean ratio - 1 = {excess.value:+.3g}, and {100 * one_sided:.0f} % of the squared log ratio lies on one side"
+    )
     return logged_signature(excess, "mean ratio - 1", named, because, leans)
 
 
@@ -86,6 +88,6 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     least=OF_A_BIAS,
     signature=signature,
-    falsifier="the log ratios stay once the sampler's mask is applied to the trainer's logits",
+    falsifier="the log ratios stay the same with the sampler's mask applied to the trainer's logits",
     next="replay the sampler's top-k, top-p and min-p in the trainer, or sample without them",
 )

@@ -173,7 +173,7 @@ RIVALS = (
     Rival(
         "stale weights in one replica of the fleet",
         _share_sequences,
-        "log which replica sampled each sequence and its rollout_version, and compare the replicas",
+        "log the replica and the rollout_version of each sequence, and compare the replicas",
     ),
     Rival(PENALTY, _share_signs, "write out no logit_bias and no penalty, and sample again"),
     Rival(placed_logprobs.NAME, _are_unlikely, "log logprobs without a bound or a constant added to probabilities"),

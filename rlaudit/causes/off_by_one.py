@@ -20,6 +20,6 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=partial(alignment_signature, kind=Misalignment.OFF_BY_ONE),
-    falsifier="moving the labels of one side by that lag brings no agreement",
-    next="move the labels of one side by the lag that was found, and compare again",
+    falsifier="both sides still differ after the labels of one side are moved by that lag",
+    next="move the labels of one side by this lag, and compare again",
 )

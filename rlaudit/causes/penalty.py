@@ -29,7 +29,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
         f"log ratios, divided by 1 - p, are {seen.shift.value:+.3g} nats higher at tokens that occurred before than at "
-        f"new ones, which explains {100 * seen.share:.0f} % of the mismatch (k2) there"
+        f"new ones; this explains {100 * seen.share:.0f} % of the mismatch (k2) at repeated tokens"
     )
     lifted = seen.shift.low > 0 and seen.share >= LEAST_SHARE
     # Squares of a shift: at the lower end of its interval it explains so much less.
@@ -45,6 +45,6 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     least=OF_A_MEAN,
     signature=signature,
-    falsifier="the log ratios stay with repetition_penalty=1, the other penalties 0 and no logit_bias written out",
+    falsifier="the log ratios stay the same with repetition_penalty=1, other penalties 0 and no logit_bias requested",
     next="request repetition_penalty=1 (or start with generation_config=vllm) and no logit_bias, then sample again",
 )

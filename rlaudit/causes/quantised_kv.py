@@ -113,7 +113,7 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
-    falsifier="it grows as much with kv_cache_dtype set to the model's own",
-    next="sample once with kv_cache_dtype=auto; compare rope settings of both sides if it stays",
+    falsifier="the mismatch grows as much with kv_cache_dtype set to the model's own dtype",
+    next="sample once with kv_cache_dtype=auto; compare rope settings of both sides if the mismatch stays",
     rivals=RIVALS,
 )

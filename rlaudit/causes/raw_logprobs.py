@@ -40,8 +40,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     high = too_high(evidence)
     if high is not None and evidence.sampling.temperature != 1.0:
         because = (
-            f"sampled at T={evidence.sampling.temperature:g}, and the mean ratio is {high.value:+.3g} "
-            f"[{high.low:+.3g}, {high.high:+.3g}] above 1, which only logprobs without the temperature can be"
+            f"at T={evidence.sampling.temperature:g}, mean ratio - 1 is {high.value:+.3g} [{high.low:+.3g}, "
+            f"{high.high:+.3g}]; only logprobs without the temperature can raise the ratio above 1"
         )
         surely, leans = high.shows(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
         beyond = beyond_a_temperature(evidence.log_ratio_T, evidence.rollout_logprobs_T, evidence.sampling.temperature)
@@ -50,7 +50,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         if surely or leans:
             return logged_signature(high, "mean ratio - 1", surely, because, leans)
     return NotTested(
-        "it takes the column trainer_scores, or top ids and logprobs of both sides sampled without penalty and bias"
+        "needs the column trainer_scores, or top ids and logprobs of both sides, without penalties and logit bias"
     )
 
 

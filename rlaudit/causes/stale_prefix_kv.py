@@ -45,8 +45,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     cached_T, of_weights = _reused(evidence)
     share = float(np.mean(cached_T))
     because = (
-        f"tokens after a cached prefix{of_weights} ({100 * share:.0f} % of all) are farther off than the others, which "
-        f"makes {SHARE}"
+        f"tokens after a cached prefix{of_weights} ({100 * share:.0f} % of all tokens) are farther off than the "
+        f"others and make {SHARE}"
     )
     return part_signature(evidence, NAME, because)
 
@@ -70,7 +70,7 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
-    falsifier="it stays after reset_prefix_cache, or shows in sequences without cached tokens",
+    falsifier="the mismatch stays after reset_prefix_cache, or sequences without cached tokens show it too",
     next="reset the prefix cache (or salt it) at every weight update and compare again",
     factor="prefix-caching",
 )

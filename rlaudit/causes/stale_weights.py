@@ -24,7 +24,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """Return (T, 3): lagging at all, the lag (independent updates) and its square (updates in one direction)."""
     lag_T = np.maximum(np.asarray(evidence.columns["version_lag"], dtype=np.float64), 0.0)
     if not np.ptp(lag_T) > 0:
-        return NotTested(f"every token has version lag {lag_T[0]:g}: nothing to compare it with")
+        return NotTested(f"every token has version lag {lag_T[0]:g}, so lags cannot be compared")
     lag_T = lag_T / lag_T.max()
     return np.stack([lag_T > 0, lag_T, np.square(lag_T)], axis=1).astype(np.float64)
 
@@ -43,6 +43,6 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
-    falsifier="tokens of lag 0 differ as much, or it stays when rollouts wait for the update",
+    falsifier="tokens of lag 0 differ as much, or the mismatch stays when rollouts wait for the update",
     next="compare tokens of lag 0 only, or sample once with updates paused",
 )

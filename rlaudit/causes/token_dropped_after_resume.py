@@ -20,7 +20,7 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=partial(alignment_signature, kind=Misalignment.TOKEN_DROPPED),
-    falsifier="sequences that were never paused have the same shift",
+    falsifier="sequences that were never paused are shifted as well",
     next="pause with clear_cache=False or turn async scheduling off, and look at the tokens around a resume",
     factor="async-scheduling",
 )

@@ -17,7 +17,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the temperature between the top logprobs of both sides."""
     temperature = temperature_signature(evidence, of_report=False)
     return temperature or NotTested(
-        "it takes the column trainer_scores, or top ids and logprobs of both sides sampled without penalty and bias"
+        "needs the column trainer_scores, or top ids and logprobs of both sides, without penalties and logit bias"
     )
 
 
@@ -28,6 +28,6 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     least=OF_A_MEAN,
     signature=signature,
-    falsifier="the difference stays once the trainer's logits are divided by the sampling temperature",
+    falsifier="the difference stays after the trainer's logits are divided by the sampling temperature",
     next="divide the trainer's logits by the sampling temperature before the log softmax",
 )

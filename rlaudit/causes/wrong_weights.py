@@ -22,9 +22,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the slope of the log ratio on the difference between base model and trainer."""
     excess = evidence.excess
     if excess is None or excess.base is None or excess.slope_on_base is None:
-        return NotTested("the base model says the same as the trainer")
+        return NotTested("base model and trainer have the same logprobs")
     correlation = float(np.sign(excess.slope_on_base))
-    leaning = signature_of(evidence, excess.base, f"leans to the base model (slope {excess.slope_on_base:.2f})")
+    leaning = signature_of(evidence, excess.base, f"leans towards the base model (slope {excess.slope_on_base:.2f})")
     if correlation > 0:
         return leaning
     return NotTested(f"the rollout leans away from the base model (slope {excess.slope_on_base:.2f})")

@@ -214,9 +214,9 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     detected, onset = (0, 0) if at_once else (separation.detected, separation.onset)
     window = slice(onset, detected + 1)
     limit = f"{separation.threshold:.1f}"
-    because = f"at step {ends[separation.detected]} the evidence of a difference passes its limit ({limit})"
+    because = f"the evidence of a difference passes its limit ({limit}) at step {ends[separation.detected]}"
     if at_once:
-        because += f"; already at step {ends[0]} the runs are further apart than one run moves from step to step"
+        because += f"; the runs are already further apart at step {ends[0]} than one run moves from step to step"
     if separation.last_statistic < separation.threshold / 2:
         notes += ("at the end of the curve it is inside the band again",)
     return replace(

@@ -64,8 +64,8 @@ def order_of(comparison: Comparison) -> Order:
             Precedence.LOGPROBS_ONLY,
             f"{_when(logprobs)}; nothing of the training did",
             f"the backend, and training has not followed yet. {_reading(logprobs)}".strip(),
-            "rollouts of the first steps: rlaudit compare ROLLOUTS; "
-            "both engines: rlaudit ablate CONFIG --from A --to B",
+            "compare the rollouts of the first steps: rlaudit compare ROLLOUTS; "
+            "compare both engines: rlaudit ablate CONFIG --from A --to B",
         )
     if training is not None:
         return Order(
@@ -86,17 +86,17 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
             because,
             "the backend changed first. Judge semantics and inference path before touching the objective. "
             f"{_reading(logprobs)}".strip(),
-            "run rlaudit inspect CONFIG --from A --to B on the config of each run, and rlaudit compare ROLLOUTS on the "
-            "rollouts of the first steps",
+            "inspect the config of each run: rlaudit inspect CONFIG --from A --to B; "
+            "compare the rollouts of the first steps: rlaudit compare ROLLOUTS",
         )
     if logprobs.from_the_start:
         return Order(
             Precedence.FROM_THE_START,
             because,
-            "the engine or its weights changed, as no update came before that step. Judge semantics and inference path "
-            "before touching the objective",
-            "run rlaudit compare ROLLOUTS on the rollouts of the first step, and rlaudit inspect CONFIG --from A "
-            "--to B on the config of each run",
+            "the engine or its weights changed, because no update came before that step. Judge semantics and inference "
+            "path before touching the objective",
+            "compare the rollouts of the first step: rlaudit compare ROLLOUTS; "
+            "inspect the config of each run: rlaudit inspect CONFIG --from A --to B",
         )
     if _before(training, logprobs):
         return Order(
@@ -110,7 +110,7 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         Precedence.UNDECIDED,
         because,
         "both may have begun together; these curves are too noisy to order them",
-        "rollouts of the first steps, where no update can be the cause: rlaudit compare ROLLOUTS",
+        "compare the rollouts of the first steps, where no update can be the cause: rlaudit compare ROLLOUTS",
     )
 
 
@@ -142,13 +142,13 @@ def _before(first: CurveMetric, second: CurveMetric) -> bool:
 def _when(result: CurveMetric) -> str:
     if result.from_the_start:
         return f"{result.name} differs at step {result.detected_step}, before any update"
-    return f"{result.name} separated at step {result.detected_step}, having begun about step {result.onset_step}"
+    return f"{result.name} separated at step {result.detected_step}, onset about step {result.onset_step}"
 
 
 def _reading(result: CurveMetric) -> str:
     """Return what weighs for or against the backend in this metric."""
     if result.onset_step is not None and result.onset_step <= LAST_STEP_BEFORE_UPDATES:
-        return "It differs from the first step on, before any update could have caused it."
+        return "The metric differs from the first step on, so no update can be the cause."
     if result.trainer_logprobs == Weights.CURRENT:
         return "The metric has the current policy in it, so staleness or larger updates may be the cause as well."
     return ""

@@ -11,18 +11,18 @@ MEANING = {
     Change.BROKEN: "The move breaks what the logprobs mean ({because})",
     Change.FIXED: "The move fixes what the logprobs mean ({because})",
     Change.CHANGED: "The move changes what is wrong with the logprobs ({because})",
-    Change.UNKNOWN: "Whether the move changes what the logprobs mean is not known: {because}",
+    Change.UNKNOWN: "It is not known whether the move changes what the logprobs mean: {because}",
 }
 # If the new engine's mean something else than the trainer assumes.
 NAMED = {
-    Change.SAME: "The move changes nothing of what the logprobs mean",
+    Change.SAME: "The move does not change what the logprobs mean",
     Change.UNKNOWN: "The new engine's logprobs are not what the trainer assumes ({causes}); today's could not be judged"
     "{why}",
 }
 DISTANCE = {
-    Change.SAME: "they stay as near to the trainer",
-    Change.NEARER: "they come nearer to the trainer",
-    Change.FARTHER: "they go farther from the trainer",
+    Change.SAME: "the logprobs stay as near to the trainer",
+    Change.NEARER: "the logprobs come nearer to the trainer",
+    Change.FARTHER: "the logprobs go farther from the trainer",
 }
 
 
@@ -51,7 +51,7 @@ def answer(move: Move, first: Judgement | None) -> tuple[str, ...]:
     lines += [*wrong, *to_do] if meaning is Change.SAME else [*to_do, *wrong]
     objective = move.changes[2]
     if objective.change is Change.SAME and not move.after.layers[2].passes:
-        lines.append(f"Layer 3 is a mismatch today already: {objective.because}.")
+        lines.append(f"Layer 3 (objective) is already a mismatch today: {objective.because}.")
     return tuple(lines)
 
 
@@ -59,14 +59,16 @@ def _to_do(first: Judgement | None) -> Iterator[str]:
     """Yield what is to be done. What the logprobs mean has been said; of a later layer the verdict is said first."""
     if first is not None and first.next:
         is_said = first.layer is Layer.SEMANTIC
-        verdict = "" if is_said else f"After the move the {first.layer} layer is {first.verdict.value}. "
+        verdict = (
+            "" if is_said else f"After the move, the verdict of the {first.layer} layer is {first.verdict.value}. "
+        )
         yield f"{verdict}To do: {first.next}."
 
 
 def _changes(move: Move) -> Iterator[str]:
     """Yield what the move does to the meaning of logprobs, and to their distance from the trainer."""
     if move.today is None:
-        yield "What the move changes is not known: today's engine was not measured."
+        yield "It is not known what the move changes, because today's engine was not measured."
         return
     meaning, path, _ = move.changes
     before, now = move.today.layers[0], move.after.layers[0]
@@ -84,7 +86,7 @@ def _changes(move: Move) -> Iterator[str]:
     yield f"{meant}."
     # Else the first sentence says what comes first.
     if Verdict.MISMATCH not in (before, now):
-        nearer = DISTANCE.get(path.change, "whether they come nearer to the trainer is not known")
+        nearer = DISTANCE.get(path.change, "it is not known whether the logprobs come nearer to the trainer")
         yield f"{nearer[0].upper()}{nearer[1:]}: {path.because}."
 
 

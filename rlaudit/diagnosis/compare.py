@@ -149,14 +149,12 @@ def _left_out(evidence: Evidence) -> tuple[str, ...]:
     lines = []
     if counts.misaligned:
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.misaligned.items()))
-        lines.append(f"sequences whose two sides do not line up are in no figure: {kinds}")
+        lines.append(f"left out of all figures, because rollout and trainer tokens do not line up: {kinds}")
     masked = counts.uncounted_tokens - counts.not_drawn_tokens
     if masked > 0:
-        lines.append(f"{masked} of {counts.tokens} tokens are not counted by the loss mask")
+        lines.append(f"the loss mask leaves out {masked} of {counts.tokens} tokens")
     if counts.impossible_tokens:
-        lines.append(
-            f"{counts.impossible_tokens} tokens lie outside what the trainer's filters keep; they have no ratio"
-        )
+        lines.append(f"{counts.impossible_tokens} tokens have no ratio, because the trainer's filters cut them off")
     if evidence.unscored_today is not None:
-        lines.append(f"{evidence.unscored_today}: no trainer logprobs, so the inference path is not held against it")
+        lines.append(f"{evidence.unscored_today}: no trainer logprobs, so the inference path is not compared with it")
     return tuple(lines)

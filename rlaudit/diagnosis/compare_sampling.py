@@ -89,10 +89,12 @@ def meanings_of(values: Mapping[str, Any], source: str) -> Meanings:
         trainer = replace(trainer, top_k=sampling.top_k, top_p=sampling.top_p, min_p=sampling.min_p)
     assumed = []
     if "temperature" not in values:
-        assumed.append("the sampling temperature is not known: 1 is taken (--temperature, --config or rollout.yaml)")
+        assumed.append(
+            "the sampling temperature is not known, so 1 is assumed (else --temperature, --config or rollout.yaml)"
+        )
     if "trainer_temperature" not in values and sampling.temperature != 1.0:
         assumed.append(
-            "the trainer is assumed to divide its logits by the sampling temperature; if not: --trainer-temperature"
+            "assumed: the trainer divides its logits by the sampling temperature (else give --trainer-temperature)"
         )
     return Meanings(sampling, trainer, replays, source, tuple(assumed))
 

@@ -230,8 +230,8 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     }
     lines += sorted(unengaged)
     lines += [
-        f"{block.plan.name}, {name}: {arm.impossible_tokens} of {arm.scored.tokens} tokens lie outside what the "
-        "trainer's filters keep; they have no ratio and are in no figure"
+        f"{block.plan.name}, {name}: {arm.impossible_tokens} of {arm.scored.tokens} tokens were left out of figures: "
+        "the trainer's filters cut them off, so they have no ratio"
         for block in blocks
         for name, arm in block.measured.items()
         if arm.impossible_tokens
@@ -242,7 +242,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         for block in blocks
         if block.replay is not None and block.replay.verdict is Verdict.NOT_TESTED
     ]
-    lines.append("weight updates: not tested, every arm loads its weights once")
+    lines.append("weight updates: not tested, since every arm loads its weights once")
     treatments = [arm.treatment for block in run.plan.blocks for arm in block.arms]
     lines += flashinfer_not_seen(treatments, machine_of(run.setup.accelerator))
     if run.setup.accelerator.kind == "cpu":

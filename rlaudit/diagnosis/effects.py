@@ -56,10 +56,10 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
         scores = [run.scores[scoring_request(arm.finished.arm).key] for arm in measured.values()]
         # |exp(d) - 1| is |d| to first order; k2 and k3 agree there too.
         figure = "mean_abs" if metric == SEMANTIC_METRIC else "k3"
-        largest, reason = LEAST_FLOOR[metric], "what float32 logprobs resolve"
+        largest, reason = LEAST_FLOOR[metric], "the resolution of float32 logprobs"
         micro_batches = max((floor_of(scored, figure) for scored in scores), default=0.0)
         if micro_batches > largest:
-            largest, reason = micro_batches, "the trainer's micro-batches"
+            largest, reason = micro_batches, "from the trainer's micro-batches"
         for arm in repeats:
             difference = _contrast(measured, arm.name, arm.against, metric)
             if difference is None or difference.low is None or difference.high is None:

@@ -41,20 +41,21 @@ MARGIN_OF_A_COMMAND = "--margin"
 NOT_AS_SENT = "weights-not-as-sent"
 LAYER_1_FIRST = "fix layer 1 (semantic) first"
 # What an open semantic layer leaves open.
-PROVIDED = "provided that the logprobs mean the same: "
+PROVIDED = "if the logprobs mean the same, "
 # At most so many reasons why causes could not be tested are shown; the report's JSON has all.
 SHOWN = 4
 # At most so many causes are named if they were all left for one reason.
 NAMED = 4
 # Why a distance that is usual for a dtype is a mismatch.
-FEW_TOKENS = "a few tokens make most of it, which rounding does not"
-YOUR_RANGE = "rounding may do as much, and the clip range that you stated is narrower"
-WRONG_IF_UNNAMED = "an ablation that changes one setting brings the distance below the limit: that setting is the cause"
+FEW_TOKENS = "a few tokens make most of the mismatch, while rounding spreads over all tokens"
+YOUR_RANGE = "rounding alone may do as much, because the clip range that you stated is narrow"
+WRONG_IF_UNNAMED = "an ablation that changes one setting brings k3 below the limit: then that setting is the cause"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
 # Prompts: more than a batch of a training holds.
 MOST_ASKED = 10_000
 ROWS = {Clip.TOKENS: "tokens", Clip.SEQUENCES: "sequences"}
+OBJECTIVES = {Clip.TOKENS: "PPO", Clip.SEQUENCES: "GSPO"}
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,11 @@ def _say(
         case Decided.ORDINARY | Decided.USUAL | Decided.NONE_SEEN:
             return _by_rounding(path, distance, provided, evidence)
         case Decided.MEANING_FIRST:
-            beneath = f"; under the meaning that fits: {attribution.because}" if path.corrected else ""
+            beneath = f". Under the meaning that fits, {attribution.because}" if path.corrected else ""
             return judged_as(
                 Layer.INFERENCE_PATH,
                 Verdict.NOT_TESTED,
-                f"the semantic layer comes first, as a difference of meaning changes every figure{beneath}",
+                f"fix the semantic layer first, since a difference of meaning changes every figure here{beneath}",
                 evidence=evidence if path.corrected else (),
                 following=LAYER_1_FIRST,
             )
@@ -150,7 +151,7 @@ def _say(
             )
         case Decided.ONE_SHIFT:
             hanging = " and ".join(name for name in attribution.leaning if name in SHIFTS)
-            because = f"{hanging} in one sequence, which decides nothing alone; {_because(distance)}"
+            because = f"{hanging} shows in a single sequence, which is too little to decide; {_because(distance)}"
             return judged_as(
                 Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, because, evidence=evidence, following="more sequences"
             )
@@ -168,20 +169,20 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     moved = _clipped(distance)
     if path.decided is Decided.NONE_SEEN:
         most = 100 * distance.consequence.most
-        because = f"more than {most:.1f} % out of the clip range by the mismatch alone would have shown"
+        because = f"these data would have shown a mismatch that moves more than {most:.1f} % out of the clip range"
         step, falsifier = _settles(distance, "more tokens"), _falsifier(distance)
     elif path.decided is Decided.ORDINARY:
         because = (
-            f"k3 {_with_interval(distance.k3)} nats is what rounding does to a healthy {usual.dtype} engine (up to "
-            f"{ORDINARY:g}), and no cause shows. In any engine such rounding moves {moved}"
+            f"k3 {_with_interval(distance.k3)} nats is what rounding makes in a healthy {usual.dtype} engine (up to "
+            f"{ORDINARY:g}), and no cause shows. In any engine, such rounding moves {moved}"
         )
         step = "compare with today's engine (--before ROLLOUTS), which shows smaller faults as well"
         falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"
     else:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is more than most healthy {usual.dtype} engines show "
-            f"({ORDINARY:g}), and not surely more than all ({usual.high:g}). It moves {moved}; a fault without a "
-            "pattern would look the same"
+            f"({ORDINARY:g}), but not surely more than all of them ({usual.high:g}). This mismatch moves {moved}. A "
+            "fault without a pattern would look the same"
         )
         step = "compare with today's engine (--before ROLLOUTS), or set your margin (--margin)"
         falsifier = ""
@@ -287,9 +288,9 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
     if not causes:
         return _Explained(
             (),
-            "unexplained: no factor that took effect moves it",
+            "unexplained: no factor that took effect changes the mismatch",
             WRONG_IF_UNNAMED,
-            "try another factor (--factor NAME), of those in this list: rlaudit list factors",
+            "try another factor with --factor NAME, from this list: rlaudit list factors",
             more_tokens,
         )
     named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict} ({effect.because})" for effect in causes)
@@ -305,11 +306,11 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
 
 def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Explained:
     # If the whole is too small for signatures, that is the reason.
-    because = f"no cause is looked for below a k2 of {attribution.margin:.2g} nats^2"
+    because = f"causes are looked for only above a k2 of {attribution.margin:.2g} nats^2"
     if attribution.named or attribution.unexplained is not None:
         because = attribution.because
     if not named:
-        step = f"run rlaudit ablate on the config, since this log shows no cause{_wanted(attribution)}"
+        step = f"run an ablation of the config, since this log shows no cause{_wanted(attribution)}"
         if attribution.tells:
             step = f"to settle which it is: {'; '.join(attribution.tells)}"
         return _Explained((), because, WRONG_IF_UNNAMED, step, "more tokens")
@@ -333,7 +334,7 @@ def _untested(attribution: Attribution) -> tuple[str, ...]:
     reasons = sorted(by_reason, key=lambda reason: reason[:2])
     lines = [f"not tested: {_which(by_reason[reason], left=reason[0])} ({reason[2]})" for reason in reasons]
     left = [name for reason in reasons[SHOWN:] for name in by_reason[reason]]
-    return (*lines[:SHOWN], *([f"not tested either: {', '.join(left)}"] if left else []))
+    return (*lines[:SHOWN], *([f"not tested either (reasons in the JSON report): {', '.join(left)}"] if left else []))
 
 
 def _which(names: Sequence[str], *, left: bool) -> str:
@@ -348,7 +349,7 @@ def _effect_line(effect: Effect) -> str:
     if effect.last is not None:
         text += f"; without it in the parity arm by {figure(effect.last.difference, effect.last.low, effect.last.high)}"
     if effect.interacts:
-        text += "; they disagree: it interacts with another factor"
+        text += "; both changes disagree, so this factor interacts with another one"
     return text if effect.first is not None else f"{text} ({effect.because})"
 
 
@@ -387,18 +388,18 @@ def _falsifier(distance: Distance) -> str:
     """Say when a match is wrong."""
     held = {
         Yardstick.MARGIN: f"k3 is above {distance.tolerated:g} nats",
-        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats, and that of the reference is not",
+        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats and the reference's k3 is not",
         Yardstick.CONSEQUENCE: f"more than {100 * NOTICEABLE_CLIPPING:.0f} % leaves the clip range",
     }[distance.yardstick]
-    return f"with more tokens, longer completions or other prompts {held}"
+    return f"with more tokens, longer completions or other prompts, {held}"
 
 
 def _settles(distance: Distance, more_tokens: str) -> str:
     """Say what would settle an inconclusive verdict."""
     if distance.withheld:
         return (
-            "look for a fault of the reference (its settings, its dtype) or name a healthy one; if this model is "
-            "always that far off, set --margin"
+            "look for a fault of the reference (settings, dtype), or name a healthy reference; set --margin if this "
+            "model is always that far off"
         )
     if distance.yardstick is Yardstick.CONSEQUENCE and _far_sequences(distance):
         return "state your objective: --gspo-epsilon LOW HIGH if it clips sequences, --ppo-epsilon LOW HIGH if tokens"
@@ -416,7 +417,7 @@ def _far_sequences(distance: Distance) -> bool:
 def let_pass(distance: Distance | None) -> str:
     """Name the mismatch that this layer lets pass, for the layer after it."""
     if distance is None or distance.yardstick is Yardstick.CONSEQUENCE:
-        return "that is left"
+        return "that the layers above let pass"
     return "within your margin" if distance.yardstick is Yardstick.MARGIN else "no larger than the reference's"
 
 
@@ -451,10 +452,10 @@ def _reference(reference: Reference) -> str:
 
 def _against(against: NonInferiority) -> str:
     how = "paired by prompt" if against.paired else "over other prompts"
-    ratio = "" if against.ratio is None else f"k3 is {against.ratio:.3g} times the reference's and "
+    ratio = "" if against.ratio is None else f"k3 is {against.ratio:.3g} times the reference's k3; "
     limit = f"{against.times:g} x the reference's k3 + {against.floor:.2g} nats"
     used = figure(against.used, against.low, against.high)
-    return f"{ratio or 'k3 is '}{used} times the limit, {limit} ({how}, {counted(against.clusters, 'prompt')})"
+    return f"{ratio}k3 is {used} times the limit ({how}, {counted(against.clusters, 'prompt')}). The limit is {limit}"
 
 
 def _felt(distance: Distance) -> str:
@@ -470,18 +471,22 @@ def _felt(distance: Distance) -> str:
         tells = math.isfinite(bound) and (share.high is None or bound < share.high)
         # A bound by k2 is the narrower one where few tokens, or none, leave the range.
         moved = _at_most(share, bound) if tells else _in_percent(share)
-        shares.append(f"{moved} of {ROWS[clip]} out of the clip range {1 - low:g} to {1 + high:g}")
-    return f"this distance alone moves {' and '.join(shares)}"
+        shares.append(f"{moved} of {ROWS[clip]} out of {OBJECTIVES[clip]}'s clip range {1 - low:g} to {1 + high:g}")
+    return f"the mismatch alone moves {', and '.join(shares)}"
 
 
 def _usual(usual: UsualDistance, k3: Measurement) -> str:
     line = (
-        f"a k3 of {usual.low:.2g} to {usual.high:.2g} nats usually comes from rounding to {usual.dtype} alone (dense "
-        "models; ten times that with experts or FP8)"
+        f"rounding to {usual.dtype} alone usually makes a k3 of {usual.low:.2g} to {usual.high:.2g} nats in dense "
+        "models (ten times that with experts or FP8)"
     )
     if k3.low is not None and k3.low > usual.high:
-        return f"{line}, and this one is larger"
-    return f"{line}, so its size alone shows no fault" if k3.high is not None and k3.high <= usual.high else line
+        return f"{line}; this k3 is larger"
+    return (
+        f"{line}, so the size of this k3 alone shows no fault"
+        if k3.high is not None and k3.high <= usual.high
+        else line
+    )
 
 
 def _clipped(distance: Distance) -> str:
@@ -498,21 +503,21 @@ def _clipped(distance: Distance) -> str:
 
 def _because_margin(distance: Distance) -> str:
     if distance.verdict is Verdict.MATCH:
-        return f"k3 is below your margin of {distance.tolerated:g} nats with its whole interval"
+        return f"the whole interval of k3 is below your margin of {distance.tolerated:g} nats"
     if distance.verdict is Verdict.MISMATCH:
-        return f"k3 is above your margin of {distance.tolerated:g} nats with its whole interval"
-    return f"the interval of k3 reaches over your margin of {distance.tolerated:g} nats{_why(distance.k3.reason)}"
+        return f"the whole interval of k3 is above your margin of {distance.tolerated:g} nats"
+    return f"the interval of k3 includes your margin of {distance.tolerated:g} nats{_why(distance.k3.reason)}"
 
 
 def _because_reference(distance: Distance) -> str:
     against = distance.against
     assert against is not None
-    used = f"k3 is {figure(against.used, against.low, against.high)} times the limit that today's engine sets"
+    used = f"k3 is {figure(against.used, against.low, against.high)} times the limit set by today's engine"
     if distance.withheld:
-        return f"{used}; that engine itself is farther off than usual for its dtype, and may have the same fault"
+        return f"{used}; today's engine is farther off than usual for its dtype, so it may have the same fault"
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH
-        clipped = "; layer 3 judges what a mismatch of this size clips" if felt else ""
+        clipped = "; layer 3 judges how much a mismatch of this size clips" if felt else ""
         return f"{used}{clipped}"
     if distance.verdict is Verdict.MISMATCH:
         return used
@@ -529,14 +534,14 @@ def _because_consequence(distance: Distance) -> str:
     over = list(far.values())
     alone = "" if distance.reference is None else " (the reference cannot serve)"
     if distance.verdict is Verdict.MATCH:
-        return f"less than {100 * NOTICEABLE_CLIPPING:.0f} % leaves the clip range by the mismatch alone{alone}"
+        return f"the mismatch alone moves less than {100 * NOTICEABLE_CLIPPING:.0f} % out of the clip range{alone}"
     if distance.verdict is Verdict.MISMATCH and over:
         return f"the mismatch alone pushes {' and '.join(over)} out of the clip range{alone}"
     if _far_sequences(distance):
         pushed = f"the mismatch alone pushes {' and '.join(over)} out of a range that GSPO clips"
-        return f"{pushed}, and no objective was stated{alone}"
+        return f"{pushed}, but you did not state your objective{alone}"
     return (
-        f"not decided whether the mismatch alone pushes {100 * NOTICEABLE_CLIPPING:.0f} % out of the clip range"
+        f"it is not decided whether the mismatch alone pushes {100 * NOTICEABLE_CLIPPING:.0f} % out of the clip range"
         f"{_why(distance.k3.reason)}{alone}"
     )
 
@@ -550,7 +555,7 @@ def _prompts_needed(distance: Distance) -> str:
     unseen = [share for share in distance.consequence.shares.values() if share.value is not None and share.value <= 0.0]
     if distance.yardstick is not Yardstick.CONSEQUENCE or len(unseen) < len(distance.consequence.shares):
         return ""
-    return f"{ENOUGH} prompts of which none is clipped rule out {100 * NOTICEABLE_CLIPPING:.0f} %; or name a reference"
+    return f"{ENOUGH} prompts without a clipped one rule out {100 * NOTICEABLE_CLIPPING:.0f} %; or name a reference"
 
 
 def _prompts_to_decide(distance: Distance) -> str:

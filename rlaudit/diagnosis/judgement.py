@@ -28,7 +28,7 @@ def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Ju
     """
     if judgement.verdict is Verdict.NOT_TESTED:
         return judgement
-    shares = {f"the figures are of {figures}": figures, f"causes were looked for in {causes}": causes}
+    shares = {f"the figures use {figures}": figures, f"causes were looked for in {causes}": causes}
     evidence = (*judgement.evidence, *(line for line, share in shares.items() if not share.whole))
     verdict = held(judgement.verdict, figures, causes)
     if verdict is judgement.verdict:

@@ -151,7 +151,7 @@ def _by_mean_ratios(today: Side, after: Side) -> tuple[Change, str]:
     is_today = not (before.passes or before is Verdict.MISMATCH)
     side, whose = (today, "today's engine") if is_today else (after, "the new engine")
     why = f" ({side.unsettled})" if side.unsettled else ""
-    return Change.UNKNOWN, f"what the logprobs of {whose} mean is not settled{why}"
+    return Change.UNKNOWN, f"it is not settled what the logprobs of {whose} mean{why}"
 
 
 def _is_off(side: Side) -> bool | None:
@@ -171,13 +171,17 @@ def _of_objective(today: Side, after: Side) -> tuple[Change, str]:
         first = next(
             (layer for layer, verdict in zip(Layer, untested.layers, strict=True) if not verdict.passes), Layer.SEMANTIC
         )
-        return Change.UNKNOWN, f"the {first} layer comes first"
+        return Change.UNKNOWN, f"fix the {first} layer first"
     if Verdict.INCONCLUSIVE in (before, now):
         return Change.UNKNOWN, "too few tokens to tell"
     if before.passes == now.passes:
         stay = "stay within" if now.passes else "leave"
         return Change.SAME, f"both engines {stay} the clip range of the objective"
-    return (Change.BROKEN, "it leaves the clip range") if before.passes else (Change.FIXED, "it stays within it")
+    return (
+        (Change.BROKEN, "the new engine leaves the clip range")
+        if before.passes
+        else (Change.FIXED, "the new engine stays within the clip range")
+    )
 
 
 def unsettled(judgement: Judgement) -> str | None:

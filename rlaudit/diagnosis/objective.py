@@ -21,7 +21,7 @@ from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
 if TYPE_CHECKING:
     from rlaudit.diagnosis.measured import MeasuredArm
 
-STATE = "state your clip range (--ppo-epsilon LOW HIGH or --gspo-epsilon LOW HIGH), by which this layer is judged"
+STATE = "state your clip range (--ppo-epsilon LOW HIGH or --gspo-epsilon LOW HIGH): this layer is judged by it"
 # By the names that the figures of a report have.
 SHOWN = {
     "ppo_clip_fraction": "PPO clipped", "gspo_clip_fraction": "GSPO clipped", "ess_token": "ess of tokens",
@@ -56,18 +56,18 @@ def say_objective(
     split: of its sample, if there is one. earlier: verdicts of the two layers before. distance: what the inference path
     was judged by. verdict: of this layer, if both before it pass.
     """
-    above = "more than 1 % of tokens or sequences leave the clip range although both layers before it match"
+    above = "both layers above match, yet more than 1 % of tokens or sequences leave the clip range"
     chosen = None if split is None else split.recommendation.cost
     words = _Words(
         match="less than 1 % of tokens and sequences leave the clip range: no correction is needed",
         match_falsifier="clip fractions are above 1 % on another batch",
         settles="more sequences",
-        cause=f"a distance {let_pass(distance)} is clipped all the same",
-        because=above if split is None else f"{above}: {split.recommendation.because}",
-        next="a clip range wider than the mismatch, or fresher rollouts"
+        cause=f"a mismatch {let_pass(distance)} still leaves the clip range",
+        because=above if split is None else f"{above}. {_as_sentence(split.recommendation.because)}",
+        next="use a clip range wider than the mismatch, or fresher rollouts"
         if chosen is None
-        else f"switch on {chosen.title} and watch how many tokens it touches ({100 * chosen.touched:.2f} % of these)",
-        mismatch_falsifier="clip fractions do not fall with a correction on",
+        else f"switch on {chosen.title} and watch the share of tokens changed (here {100 * chosen.touched:.2f} %)",
+        mismatch_falsifier="clip fractions do not fall when a correction is switched on",
     )
     evidence = (_figures(measurements), *_split_lines(split))
     return _judgement(distance.consequence, verdict, earlier, evidence, words)
@@ -84,17 +84,17 @@ def say_objective_of_arm(
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, "the candidate has no figures")
     evidence = (
         f"{arm.name}: {_figures(arm.measurements)}",
-        "staleness: 0, as each arm is scored with the weights it sampled with",
+        "staleness is 0: each arm is scored with the weights that it sampled with",
     )
     fits = fitting_correction(arm.measurements, settings)
     words = _Words(
-        match="at lag 0 the backend clips less than 1 % of tokens and sequences: it needs no correction",
+        match="at lag 0 the backend's mismatch clips less than 1 % of tokens and sequences: no correction is needed",
         match_falsifier="clip fractions are above 1 % at lag 0 in training",
         settles="more sequences: raise samples or prompts",
-        cause=f"a distance of the backend {let_pass(distance)} is still clipped",
+        cause=f"a mismatch of the backend {let_pass(distance)} still leaves the clip range",
         because=fits.value,
         next=TO_DO[fits],
-        mismatch_falsifier="clip fractions do not fall with the correction on",
+        mismatch_falsifier="clip fractions do not fall when the correction is switched on",
     )
     felt = consequence(arm.measurements, settings)
     return _judgement(felt, felt.verdict, earlier, evidence, words)
@@ -107,7 +107,9 @@ def _judgement(
     if open_layers:
         layers = "layer" if len(open_layers) == 1 else "layers"
         open_now = " and the ".join(open_layers)
-        because = f"first fix the {open_now} {layers}: a correction of the objective would only hide what is wrong"
+        because = (
+            f"fix the {open_now} {layers} first, since a correction of the objective would only hide what is wrong"
+        )
         step = "leave importance-sampling corrections off until the layers above pass"
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
     if verdict is Verdict.MATCH:
@@ -133,30 +135,34 @@ def _judgement(
         )
     if any(share.low is None for share in felt.shares.values()):
         return judged_as(Layer.OBJECTIVE, verdict, "clip fractions have no interval", evidence=evidence)
-    because = "the intervals of the clip fractions reach over 1 %"
+    because = "the intervals of the clip fractions include 1 %"
     return judged_as(Layer.OBJECTIVE, verdict, because, evidence=evidence, following=words.settles)
 
 
 def _nothing_found(felt: Consequence) -> str:
     if felt.noticed:
-        return (
-            "rounding alone usually moves as many out of these clip ranges, and the one of your objective was not given"
-        )
-    return f"no correction is needed: more than {100 * felt.most:.1f} % clipped by the mismatch would have shown"
+        return "rounding alone usually moves as many out of these clip ranges, and your own clip range is not stated"
+    return (
+        f"no correction is needed: these data would have shown a mismatch that clips more than {100 * felt.most:.1f} %"
+    )
+
+
+def _as_sentence(clause: str) -> str:
+    return f"{clause[0].upper()}{clause[1:]}"
 
 
 def _figures(measurements: Measurements) -> str:
     """Return the figures of this layer in one line."""
     shown = [(title, measurements[name]) for name, title in SHOWN.items()]
-    return "; ".join(f"{name} {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
+    return "; ".join(f"{name} = {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
 
 
 class Fitting(StrEnum):
     """Which correction fits what is clipped."""
 
     WIDEN = (
-        "sequences leave GSPO's range, tokens stay in PPO's: the range is narrower than the backend's noise; widen "
-        "gspo_epsilon, or weight sequences by a truncated importance ratio (TIS)"
+        "sequences leave GSPO's range, but tokens stay in PPO's: GSPO's range is narrower than the backend's noise; "
+        "widen gspo_epsilon, or weight sequences by a truncated importance ratio (TIS)"
     )
     MASK = "a few tokens are far off: mask them (MIS, or IcePop's [0.5, 5]) rather than truncate all"
     TRUNCATE = "many tokens are a little off: truncated importance sampling (TIS) with C=2 fits"
@@ -164,8 +170,8 @@ class Fitting(StrEnum):
 
 TO_DO = {
     Fitting.WIDEN: "widen gspo_epsilon beyond the backend's noise, or truncate importance ratios of sequences (TIS)",
-    Fitting.MASK: "mask tokens that are far off (MIS, or IcePop's [0.5, 5]), and watch how many it touches",
-    Fitting.TRUNCATE: "switch on truncated importance sampling (TIS) with C=2, and watch how many tokens it touches",
+    Fitting.MASK: "mask tokens that are far off (MIS, or IcePop's [0.5, 5]), and watch how many tokens it changes",
+    Fitting.TRUNCATE: "switch on truncated importance sampling (TIS) with C=2, and watch how many tokens it changes",
 }
 
 
@@ -189,10 +195,10 @@ def _split_lines(split: ObjectiveSplit | None) -> list[str]:
         )
     if split.staleness is not None:
         lines.append(
-            f"{100 * split.staleness.value:.0f} % of the backend's k2 comes from staleness, as tokens of the newest "
-            "weights (lag 0) do not have it"
+            f"{100 * split.staleness.value:.0f} % of the backend's k2 comes from staleness: tokens of the newest "
+            "weights (lag 0) lack this share"
         )
-    touched = "; ".join(f"{100 * cost.touched:.2f} % by {cost.title}" for cost in split.corrections)
+    touched = "; ".join(f"{100 * cost.touched:.2f} % with {cost.title}" for cost in split.corrections)
     if touched:
-        lines.append(f"a correction would change these shares of the tokens: {touched}")
+        lines.append(f"share of the tokens that a correction would change: {touched}")
     return [*lines, *split.not_told]

@@ -82,7 +82,7 @@ class Recommendation:
     cost: CorrectionCost | None = None
 
 
-UNDECIDED = Recommendation(None, "semantics and inference path do not both match: a correction would hide why")
+UNDECIDED = Recommendation(None, "semantics and inference path do not both match: a correction would hide the reason")
 
 
 @dataclass(frozen=True)
@@ -122,19 +122,19 @@ def objective_split(batch: TokenBatch, settings: ObjectiveSettings | None = None
     pairs = {BACKEND: both}
     not_told = []
     if old_T is None:
-        not_told.append("column old_logprob is missing, so policy update and backend mismatch stay mixed")
+        not_told.append("column old_logprob is missing, so policy update and backend mismatch cannot be separated")
     else:
         old_T = np.asarray(old_T, dtype=np.float64)
         update = _pairs(batch, old_T, batch.trainer_logprobs_T, usable_T)
         pairs = {UPDATE: update, BACKEND: _pairs(batch, batch.rollout_logprobs_T, old_T, usable_T), BOTH: both}
     if advantage_T is None:
-        not_told.append("column advantage is missing, so it is not known which clips take effect")
+        not_told.append("column advantage is missing, so it is unknown which clips change the gradient")
     factors = {name: _figures(factor_pairs, settings, advantage_T, seed) for name, factor_pairs in pairs.items()}
     lag_T = _lag(batch, usable_T)
     staleness = None if lag_T is None else _staleness(pairs[BACKEND], lag_T, seed)
     if staleness is None:
         why = "do not vary, or no token has lag 0" if lag_T is not None else "are missing"
-        not_told.append(f"rollout_version and trainer_version {why}: the share of staleness is not known")
+        not_told.append(f"columns rollout_version and trainer_version {why}, so the share of staleness is unknown")
     total = 2.0 * factors[BOTH].k2 if BOTH in factors else 0.0
     return ObjectiveSplit(
         settings=settings,
@@ -236,9 +236,9 @@ def _recommend(split: ObjectiveSplit) -> Recommendation:
         why += "many tokens are a little off"
     else:
         chosen = by_name["mis"]
-        why += "ratios are off to both sides"
+        why += "ratios are off in both directions"
     return Recommendation(
-        chosen.name, f"{why}; {chosen.title} touches {100 * chosen.touched:.2f} % of the tokens", chosen
+        chosen.name, f"{why}; {chosen.title} would change {100 * chosen.touched:.2f} % of the tokens", chosen
     )
 
 

@@ -304,8 +304,8 @@ def together(
         return ReadLog(counted, share, groups)
     if counted.unscored_sequences:
         message = (
-            f"{counted.unscored_sequences} of {counted.sequences} sequences have no trainer logprob, while others do, "
-            "so they are in no figure"
+            f"{counted.unscored_sequences} of {counted.sequences} sequences lack trainer logprobs that others have, "
+            "so they were left out of all figures"
         )
         faults.add(Fault(path, FaultKind.UNSCORED, message), sequences=counted.unscored_sequences)
     counted += Counts(misaligned={kind.value: count for kind, count in alignment.counts.items()})

@@ -55,22 +55,22 @@ class Broken(StrEnum):
         "samples of one prompt agree for longer than draws do: one seed for all, one completion logged twice, a greedy "
         "sampler, or words that were not drawn"
     )
-    OTHER_CONTEXTS = "samples under one prompt report different distributions, so their prompts or their weights differ"
+    OTHER_CONTEXTS = (
+        "samples of one prompt report different distributions, so their true prompts or their weights differ"
+    )
     DOUBTFUL_CONTEXTS = (
-        "some samples under one prompt may not report one distribution, so too few agreements tell nothing"
+        "samples of one prompt may report different distributions, so rare agreement between them proves nothing"
     )
-    UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to see whether they report one distribution"
-    CHOSEN = "groups were chosen by their outcome: none is all right or all wrong"
-    ONE_OUTCOME = (
-        "all samples have one reward: if they were chosen by it, they are sharper than what they were drawn from"
-    )
-    WITHOUT_ENDS = "the end token is not logged, which would explain how sure the other tokens look: log it"
+    UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to show whether they report the same distribution"
+    CHOSEN = "groups were chosen by their outcome, since none is all right or all wrong"
+    ONE_OUTCOME = "all samples have the same reward: if they were chosen by reward, they look sharper than the sampler"
+    WITHOUT_ENDS = "the end token is not logged, which may be why the other tokens look so sure: log the end token"
     GAPS = (
-        "some samples of a prompt are missing, by their ids; if length, likelihood or ratio chose them, the rest are "
-        "sharper than what they were drawn from"
+        "some samples of a prompt are missing, by their ids; if they were dropped by length, likelihood or ratio, the "
+        "rest look sharper than the sampler"
     )
     UNEVEN = (
-        "prompts have different numbers of samples, and no rewards: the others may have been left out by their outcome"
+        "prompts have different numbers of samples, and no rewards: some samples may have been dropped by their outcome"
     )
 
 

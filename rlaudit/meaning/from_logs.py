@@ -57,10 +57,10 @@ from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 # Of the sharpness of the tokens: a report that has more of it is theirs, one that has less is the trainer's.
 THEIRS = 0.5
 # What takes the trainer's entropies or samples of one prompt to see.
-BOTH_SIDES = "whether both sides leave out a temperature or a filter that the sampler applied"
+BOTH_SIDES = "a temperature or filter of the sampler that neither side's logprobs contain"
 # What samples of one prompt do not show, who rank only what was drawn.
 LEFT_OUT_ALIKE = (
-    "a top-k or min-p that cuts only uncertain contexts, or a penalty or logit bias that both sides leave out"
+    "a top-k or min-p that cuts only uncertain contexts, or a penalty or logit bias that both sides' logprobs lack"
 )
 SIBLINGS = "the agreement of samples of one prompt"
 

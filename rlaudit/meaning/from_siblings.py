@@ -50,7 +50,7 @@ class Deviation(StrEnum):
 class Side(StrEnum):
     """Whose logprobs tokens are compared with."""
 
-    REPORT = "what is reported"
+    REPORT = "the reported logprobs"
     TRAINER = "the trainer"
 
 

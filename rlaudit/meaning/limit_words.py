@@ -9,7 +9,7 @@ from rlaudit.statistics.resample import FEWEST_CLUSTERS
 # So many in the first half of the sentence.
 FIRST = 3
 HALF = 0.5
-GROUPS_OR_ENTROPY = "log trainer_entropy, or token ids of four samples and more of each prompt"
+GROUPS_OR_ENTROPY = "log trainer_entropy, or the token ids of at least four samples per prompt"
 
 
 def would_have_shown(limits: Limits) -> str:
@@ -31,10 +31,9 @@ def would_have_shown(limits: Limits) -> str:
     first, others = shown[:FIRST], shown[FIRST:]
     if not first:
         return ""
-    begun = _listed(first)
-    further = f". {others[0][0].upper()}{_listed(others)[1:]} would have shown as well" if others else ""
+    further = f". They would also have shown {_listed(others)}" if others else ""
     ruled_out = _ruled_out(limits)
-    return f"{begun[0].upper()}{begun[1:]} would have shown{further}{f'. {ruled_out}' if ruled_out else ''}"
+    return f"These data would have shown {_listed(first)}{further}{f'. {ruled_out}' if ruled_out else ''}"
 
 
 def _ruled_out(limits: Limits) -> str:
@@ -45,7 +44,7 @@ def _ruled_out(limits: Limits) -> str:
         f"a top-k below {limits.top_k}" if limits.top_k is not None else "",
     ]
     listed = _listed([part for part in parts if part])
-    return f"The tokens that were drawn rule out {listed}" if listed else ""
+    return f"The drawn tokens rule out {listed}" if listed else ""
 
 
 def _listed(parts: Sequence[str]) -> str:
@@ -72,19 +71,19 @@ def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
     """Return what is too little for a verdict, each with how much more settles it."""
     lines = []
     if limits.mean_ratio is None or limits.mean_ratio > LARGEST_MEAN_RATIO:
-        shown = "" if limits.mean_ratio is None else f" (these show {percent(limits.mean_ratio)} and more)"
+        shown = "" if limits.mean_ratio is None else f" (now {percent(limits.mean_ratio)})"
         needed = max(prompts_to_show(prompts, limits.mean_ratio, LARGEST_MEAN_RATIO), FEWEST_CLUSTERS)
         lines.append(
-            f"about {needed} prompts like these would show a mean ratio off by {percent(LARGEST_MEAN_RATIO)}{shown}"
+            f"take about {needed} prompts like these to show a mean ratio off by {percent(LARGEST_MEAN_RATIO)}{shown}"
         )
     step = limits.inverse_temperature
     if step is not None and step > LARGEST_STEP:
         needed = prompts_to_show(prompts, step, LARGEST_STEP)
-        lines.append(f"about {needed} prompts like these would show a temperature off by {percent(LARGEST_STEP)}")
+        lines.append(f"take about {needed} prompts like these to show a temperature off by {percent(LARGEST_STEP)}")
     if limits.mass is not None and limits.mass > LARGEST_MASS:
-        now = f" (now one that cuts {percent(limits.mass)} may hide)" if limits.mass < 1 else ""
-        lines.append(f"more samples of each prompt would show a filter{now}")
+        now = f" (now a filter that cuts {percent(limits.mass)} may hide)" if limits.mass < 1 else ""
+        lines.append(f"take more samples of each prompt to show a filter{now}")
     if limits.shifted is not None and limits.shifted > LARGEST_SHIFTED:
         needed = math.ceil(sequences * limits.shifted / LARGEST_SHIFTED)
-        lines.append(f"about {needed} sequences would show a shift in {percent(LARGEST_SHIFTED)} of them")
+        lines.append(f"take about {needed} sequences to show a shift in {percent(LARGEST_SHIFTED)} of them")
     return lines

@@ -24,7 +24,7 @@ CAUSES = {
     ),
     Kind.OTHER_REPORT: (
         "misreported logprobs",
-        "score a sample with --score MODEL: it tells which meaning is reported",
+        "score a sample with --score MODEL: this shows which meaning the reported logprobs have",
     ),
     Kind.TRAINER: (
         "the trainer recomputes another temperature or filter",
@@ -50,11 +50,11 @@ CAUSES = {
 }
 # Not a matter of more samples: why the data cannot tell.
 NO_SUCH_FIGURE = {
-    Deviation.TOP_K: "one logprob a token does not give its rank among all tokens; a larger top-k shows only by the "
+    Deviation.TOP_K: "one logprob per token does not give the rank of the token; a larger top-k shows only by the "
     "mass that it cuts",
-    Deviation.PENALTY: "what it takes from some tokens it gives to others as likely",
+    Deviation.PENALTY: "a penalty moves probability between tokens that are equally likely",
 }
-AGREE_OTHERWISE = "new samples of one prompt agree more or less often than that"
+AGREE_OTHERWISE = "two new samples of a prompt draw the same token more or less often than reported"
 LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
 
 
@@ -83,20 +83,24 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
         like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
     like = (
-        f"raw logprobs do that, as they leave out what was requested; so does {like}"
+        f"raw logprobs do that, since they lack the requested parameters; so does {like}"
         if kind is Kind.RAW_REPORT
         else f"{like} does that"
     )
     if kind is Kind.LEFT_OUT:
         like = (
-            f"what was requested and neither side's logprobs have does that; so does {like.removesuffix(' does that')}"
+            f"a requested penalty that both sides' logprobs lack does that; so does {like.removesuffix(' does that')}"
         )
     cause, step = CAUSES[kind]
-    but = "" if kind is not Kind.OFF_TRAINER else "; but the log ratio does not follow the logprobs, as it does then"
+    but = (
+        ""
+        if kind is not Kind.OFF_TRAINER
+        else "; but then the log ratio would follow the logprobs, and here it does not"
+    )
     return Conclusion(
         cause,
         f"the sampler is {sharper} than {whose}: {_as_seen(side)}. {like[0].upper()}{like[1:]} ({_size(side)}){but}",
-        "new samples of one prompt agree as often as they should",
+        "two new samples of a prompt draw the same token as often as they should",
         step,
     )
 
@@ -107,13 +111,13 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
         return ()
     lines = [_line(name, side) for name, side in siblings.sides.items() if siblings.whole]
     if siblings.left_out and siblings.whole:
-        lines.insert(0, f"{counted(siblings.left_out, 'prompt')} left out: the samples are copies")
+        lines.insert(0, f"{counted(siblings.left_out, 'prompt')} left out, because the samples are copies")
     return (*(kind.value for kind in siblings.broken), *lines)
 
 
 def believed_of_siblings(siblings: Siblings) -> str:
     """Say what both sides show if neither is off."""
-    return f"both sides say, by samples of one prompt: {would_have_been_seen(siblings)}"
+    return f"both sides say. Samples of one prompt show this: {would_have_been_seen(siblings)}"
 
 
 def would_have_been_seen(siblings: Siblings) -> str:
@@ -125,7 +129,7 @@ def would_have_been_seen(siblings: Siblings) -> str:
         f"top-k below {smallest.top_k}" if smallest.top_k > 1 else "",
     ]
     bounds = ", ".join(bound for bound in beyond if bound)
-    witnessed = f"; so would any {bounds}, by tokens drawn beyond it" if bounds else ""
+    witnessed = f"; so would any {bounds}, since tokens beyond it were drawn" if bounds else ""
     unseen = [
         f"{deviation.value} ({NO_SUCH_FIGURE[deviation]})" if deviation in NO_SUCH_FIGURE else deviation.value
         for deviation in smallest.unseen
@@ -140,7 +144,7 @@ def what_siblings_leave_open(siblings: Siblings | None) -> str:
     """Say how large a deviation may be that nothing shows."""
     if siblings is None or siblings.broken:
         return ""
-    return f", and samples of one prompt leave a temperature {100 * reach_of(siblings.report):.0f} % off open"
+    return f", and samples of one prompt do not rule out a temperature {100 * reach_of(siblings.report):.0f} % off"
 
 
 def what_would_tell(siblings: Siblings | None) -> str:
@@ -150,7 +154,11 @@ def what_would_tell(siblings: Siblings | None) -> str:
     if siblings.broken:
         return LOGGED
     needed = prompts_needed(siblings.report)
-    samples = "more samples of each prompt" if needed is None else f"about {needed} prompts with as many samples each"
+    samples = (
+        "take more samples of each prompt"
+        if needed is None
+        else f"take about {needed} prompts with as many samples each"
+    )
     return f"{samples}; or {LOGGED}"
 
 
@@ -158,9 +166,9 @@ def leaning_of_siblings(siblings: Siblings) -> str:
     """Say what too few samples look like."""
     step = siblings.report.step
     if not siblings.whole or step.low <= 0.0 <= step.high:
-        return "samples of one prompt neither rule out what is reported nor confirm it closely"
+        return "samples of one prompt neither rule the reported logprobs out nor confirm them closely"
     sharper = "sharper" if step.value > 0 else "flatter"
-    return f"samples of one prompt look {sharper} than is reported, but too few are seen to be sure"
+    return f"samples of one prompt look {sharper} than reported, but there are too few samples to be sure"
 
 
 def _line(name: str, side: Agreement) -> str:
@@ -173,7 +181,7 @@ def _line(name: str, side: Agreement) -> str:
     ]
     return "; ".join(
         [
-            f"drawn tokens against {name} show {shows} (1/T {100 * side.step.value:+.1f} % "
+            f"compared with {name}, the drawn tokens show {shows} (1/T off by {100 * side.step.value:+.1f} % "
             f"[{100 * low:+.1f} %, {100 * high:+.1f} %])",
             *filter(None, bounds),
             f"from {_size(side)}",
@@ -202,4 +210,4 @@ def _as_seen(side: Agreement) -> str:
 
 def _size(side: Agreement) -> str:
     draws, prompts = counted(side.draws, "draw"), counted(side.prompts, "prompt")
-    return f"{draws} where several samples of a prompt begin alike, {prompts}"
+    return f"{draws} in {prompts}, where several samples begin alike"

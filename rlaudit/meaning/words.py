@@ -35,20 +35,18 @@ UNEXPLAINED = {
     Kind.OFF_TRAINER: CAUSES[Kind.OFF_TRAINER][0],
 }
 CANNOT_TELL = (
-    "whether the sampler filtered, if it returned raw logprobs: comparing logprobs cannot show that",
-    "penalties and logit biases that both sides leave out",
+    "a filter of the sampler, if it returned raw logprobs: they are the same with and without a filter",
+    "penalties and logit biases that neither side's logprobs contain",
 )
-CHOSEN = "whether samples were left out by length, likelihood or ratio afterwards: the rest would look as sharp"
+CHOSEN = "whether samples were dropped by length, likelihood or ratio after sampling: the rest would look as sharp"
 ONE_NUMBER = (
-    "raw and processed logprobs are the same numbers at T=1 without filters or penalties, so it does not matter which "
-    "these are"
+    "raw and processed logprobs are the same numbers at T=1 without filters or penalties, so it does not "
+    "matter which of them were logged"
 )
-OFF_BY_MORE = "the mean ratio is off 1 by over 1 %, or with --score MODEL a support test falls below 1e-6"
-NO_TRAINER = "whether the trainer computes what is reported: the table has no trainer logprobs"
+OFF_BY_MORE = "the mean ratio differs from 1 by over 1 %, or a support test of --score MODEL has p below 1e-6"
+NO_TRAINER = "whether the trainer computes the reported logprobs: the table has no trainer logprobs"
 WITH_TRAINER = "give the trainer's table as second argument, or --score MODEL"
-NOT_WITHOUT = (
-    "the temperature of the sampler, which needs trainer_entropy, top logprobs of both sides, or --score MODEL"
-)
+NOT_WITHOUT = "the temperature of the sampler: log trainer_entropy or top logprobs of both sides, or give --score MODEL"
 
 
 def conclusion_of(meaning: Meaning) -> Conclusion:
@@ -91,14 +89,14 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
 
 def hanging(names: Sequence[str]) -> str:
     """Say that a few prompts decide whether a cause is named."""
-    return f"no cause is named: a few prompts decide whether {' and '.join(names)} shows"
+    return f"no cause is named, since a few prompts decide whether {' and '.join(names)} shows"
 
 
 def ratio_line(ratio: Measurement) -> str:
     """Return the mean ratio of all tokens."""
     return (
-        f"mean ratio - 1 is {figure(ratio.value, ratio.low, ratio.high)}, {_size_of(ratio.tokens, ratio.sequences)} of "
-        f"{counted(ratio.clusters, 'prompt')}"
+        f"mean ratio - 1 is {figure(ratio.value, ratio.low, ratio.high)} ({_size_of(ratio.tokens, ratio.sequences)} of "
+        f"{counted(ratio.clusters, 'prompt')})"
     )
 
 
@@ -113,7 +111,7 @@ def _mismatch_in_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
         case _:
             return Conclusion(
                 UNEXPLAINED[meaning.kind],
-                f"{_test_line(figures.tests[0])}: the reported logprobs are not those of the sampler, and none of the "
+                f"{_test_line(figures.tests[0])}: the reported logprobs are not the sampler's, and none of the "
                 f"{figures.tried} meanings tried explains how",
                 "the mean ratio is 1 on a new batch, or a meaning outside the list halves the misfit",
             )
@@ -127,7 +125,7 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
             return Conclusion(
                 None,
                 f"the reported logprobs fit {_fits(report.best, report.loss)} better than "
-                f"{_fits(train, report.trainer_loss)}, but not surely: the interval of the gain includes 0 ({size})",
+                f"{_fits(train, report.trainer_loss)}, but the interval of the gain includes 0 ({size})",
                 "more prompts give an interval that excludes 0",
             )
         case Kind.HANGING:
@@ -139,7 +137,7 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
             return Conclusion(
                 None,
                 f"{meaning.requested.describe()} was requested, but reported logprobs and trainer follow "
-                f"{train.describe()}; the tokens do not show which of the two they were drawn from ({size})",
+                f"{train.describe()}; the tokens do not show which of these two the sampler used ({size})",
                 "more tokens, or a larger difference in "
                 f"{' and '.join(meaning.requested.differences(train))}, show which",
             )
@@ -159,8 +157,8 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
                 f"reported logprobs, tokens and trainer agree on {train.describe()} ({_test_line(figures.tests[0])}; "
                 f"none of {len(figures.tests)} tests shows a difference; {size})"
                 f"{same if meaning.requested == RAW == train else ''}",
-                "on new tokens the mean ratio is off 1 by over 1 %, another meaning halves the misfit, or a support "
-                "test falls below 1e-6",
+                "on new tokens the mean ratio differs from 1 by over 1 %, another meaning halves the misfit, or a "
+                "support test has p below 1e-6",
             )
 
 
@@ -187,11 +185,11 @@ def _trainer(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     filters = [name for name in apart if name in FILTERS]
     what = "the sampler's filters" if len(filters) == len(apart) else " and ".join(apart)
     tokens = "tokens are sampled and reported" if figures.sample_differs else "tokens are reported"
-    unsure = "" if figures.sample_differs else " (the tokens alone do not show which of the two they follow)"
+    unsure = "" if figures.sample_differs else " (the tokens alone do not show which side they follow)"
     return Conclusion(
-        f"the trainer differs in {what}: {tokens} at {theta.describe()}, it uses {train.describe()}",
+        f"the trainer differs in {what}: {tokens} at {theta.describe()}, but the trainer uses {train.describe()}",
         f"{_figures_line(meaning, figures)}{unsure}",
-        f"the misfit does not halve once the trainer applies {theta.name} to its logits",
+        f"applying {theta.name} to the trainer's logits does not halve the misfit",
     )
 
 
@@ -208,7 +206,7 @@ def _hidden(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
         drawn, gain, ln_p = meaning.theta_sample, figures.sample.gain, figures.sample.ln_p
         words.append(f"{drawn.name} is likelier by {gain:.3g} nats per token, {_p_value(ln_p)}")
         sampler = _drawn(meaning, figures, drawn)
-        at = f": tokens are sampled at {sampler}, the trainer uses {meaning.theta_train.describe()}"
+        at = f": tokens are sampled at {sampler}, but the trainer uses {meaning.theta_train.describe()}"
     words.append(_size_of(figures.tokens, figures.sequences))
     kind = "truncation" if meaning.kind is Kind.HIDDEN_FILTER else "sampling parameters"
     return Conclusion(
@@ -280,7 +278,7 @@ def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
                 UNEXPLAINED[meaning.kind],
                 f"{biased}: {_biased_side(figures)}; {_shape(figures)}",
                 "the mean ratio is 1 on a new batch",
-                "score a sample with --score MODEL: it tells which meaning the reported logprobs follow",
+                "score a sample with --score MODEL: this shows which meaning the reported logprobs follow",
             )
         case _:
             assert figures.sharp is not None
@@ -288,15 +286,15 @@ def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             cause, following = CAUSES[meaning.kind]
             hidden = meaning.kind is Kind.HIDDEN_SAMPLING
             whose = {
-                Kind.HIDDEN_SAMPLING: "the sampler has another one, or a filter",
+                Kind.HIDDEN_SAMPLING: "the sampler uses another temperature, or a filter",
                 Kind.LEFT_OUT: f"{meaning.requested.name} was requested, and neither side's logprobs have the penalty",
-            }.get(meaning.kind, "the report says so too")
+            }.get(meaning.kind, "the reported logprobs show this as well")
             return Conclusion(
                 cause,
                 f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as at "
                 f"{1 / max(0.1, 1 + step):.2f} times its temperature: {whose}",
                 "tokens sampled with every parameter written out (generation_config=vllm) show the same",
-                "score a sample with --score MODEL: its support tests tell temperature and filters apart"
+                "score a sample with --score MODEL: the support tests tell temperature and filters apart"
                 if hidden
                 else following,
             )
@@ -308,14 +306,14 @@ def _off(kind: Kind, figures: LoggedFigures, size: str) -> Conclusion:
             None,
             "samples of a prompt agree for longer than separate draws do: copied rows, one seed for all, a greedy "
             f"sampler under any report, or words that were not drawn ({size})",
-            next="sample without one seed for all, leave the copies out, and mask words that were put in (loss_mask 0)",
+            next="sample with a seed per sample, leave the copies out, and mask inserted words (loss_mask 0)",
         )
     off = " and ".join(figures.off)
     return Conclusion(
         None,
         f"no cause is named, but {off} {'is' if len(figures.off) == 1 else 'are'} off by more than chance "
-        f"explains in one log of twenty ({size})",
-        next=f"{_twice(figures)} settle it: a cause is named then, or the figure falls back",
+        f"makes in 19 logs of 20 ({size})",
+        next=f"take {_twice(figures)}: then a cause is named, or the figure falls back",
     )
 
 
@@ -327,12 +325,12 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
                 None,
                 f"{ratio_line(figures.ratio)}: {'a few decide it' if figures.ratio.reliable else 'too few to tell'}; "
                 f"{_shape(figures)}",
-                next="more prompts: a few of them decide"
+                next="take more prompts, since a few of them decide"
                 if figures.ratio.reliable
-                else f"more tokens: {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences at least",
+                else f"take more tokens: at least {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences",
             )
         case Kind.HANGING:
-            return Conclusion(None, hanging(figures.hanging), next=f"{_twice(figures)} settle it")
+            return Conclusion(None, hanging(figures.hanging), next=f"take {_twice(figures)} to settle this")
         case Kind.COPIED | Kind.LEANING:
             return _off(meaning.kind, figures, size)
         case Kind.FEW | Kind.WIDE | Kind.UNTOLD:
@@ -347,7 +345,7 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case _:
             return Conclusion(
                 None,
-                f"reported logprobs are right on average and tokens are as sharp as {_believed(figures)} ({size})",
+                f"reported logprobs are right on average, and tokens are as sharp as {_believed(figures)} ({size})",
                 OFF_BY_MORE,
             )
 
@@ -356,11 +354,11 @@ def _too_little(figures: LoggedFigures, size: str) -> Conclusion:
     """Say that nothing shows, what would have, and how much more data settles it."""
     needed = list(too_little(figures.limits, figures.prompts, figures.sequences))
     if figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES:
-        needed.insert(0, f"at least {FEWEST_TOKENS} tokens in {FEWEST_SEQUENCES} sequences")
+        needed.insert(0, f"take at least {FEWEST_TOKENS} tokens in {FEWEST_SEQUENCES} sequences")
     seen = would_have_shown(figures.limits)
     return Conclusion(
         None,
-        f"too little data: nothing shows in {size}{f'. {seen}' if seen else ''}",
+        f"too little data: {size} show no mismatch{f'. {seen}' if seen else ''}",
         next="; ".join([*needed, f"or {LOGGED}"] if figures.sharp is None else needed),
     )
 
@@ -376,9 +374,9 @@ def _more_than_nothing(figures: LoggedFigures) -> str:
         unseen = f"nothing here shows {limits.cannot_show[0]}"
         if siblings is not None and not siblings.broken:
             return f"to reach MATCH, {what_would_tell(siblings)}; {unseen}"
-        return f"{GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}; without it {unseen}"
+        return f"{GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}; without this, {unseen}"
     needed = prompts_to_show(figures.prompts, limits.inverse_temperature, SAME_STEP)
-    return f"about {needed} prompts like these would show a temperature off by {percent(SAME_STEP)}"
+    return f"take about {needed} prompts like these: they would show a temperature off by {percent(SAME_STEP)}"
 
 
 def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:
@@ -386,11 +384,11 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
     size = _size_of(figures.tokens, figures.sequences)
     match meaning.kind:
         case Kind.HANGING:
-            return Conclusion(None, hanging(figures.hanging), next=f"{_twice(figures)} settle it")
+            return Conclusion(None, hanging(figures.hanging), next=f"take {_twice(figures)} to settle this")
         case Kind.NOTHING:
             return Conclusion(
                 None,
-                f"nothing shows that tokens were drawn from something else than is reported ({size}). "
+                f"nothing shows that the reported logprobs are not the sampler's ({size}). "
                 f"{would_have_shown(figures.limits)}",
                 AGREE_OTHERWISE,
                 WITH_TRAINER,
@@ -398,7 +396,7 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
         case Kind.AGREE:
             return Conclusion(
                 None,
-                f"tokens were drawn from what is reported ({size}): {would_have_been_seen(siblings)}",
+                f"tokens were drawn from the reported distribution ({size}): {would_have_been_seen(siblings)}",
                 AGREE_OTHERWISE,
                 WITH_TRAINER,
             )
@@ -417,22 +415,22 @@ def _mismatch_in_first_choices(meaning: Meaning, excess: Estimate) -> Conclusion
     and_this = {
         Kind.RAW_REPORT: f", as with raw logprobs of tokens sampled at {meaning.requested.name}"
         if meaning.requested != RAW
-        else ", and the mean ratio is above 1, as if a temperature were left out that the trainer has",
-        Kind.HIDDEN_SAMPLING: ", and the trainer is too near the report to know better",
-        Kind.LEFT_OUT: f", as with {meaning.requested.name}, of which neither side's logprobs have the penalty",
+        else ", and the mean ratio is above 1, as if the reported logprobs left out the trainer's temperature",
+        Kind.HIDDEN_SAMPLING: ", and the trainer's logprobs agree with the reported ones",
+        Kind.LEFT_OUT: f", as with the penalty of {meaning.requested.name}, which neither side's logprobs contain",
     }.get(meaning.kind, "")
     return Conclusion(
         cause,
         f"tokens are {'sharper' if excess.value > 0 else 'flatter'} than the engine reports: the first choice is "
         f"sampled {more_often(excess)} than reported{and_this}",
-        "tokens with processed logprobs show the same share of first choices",
+        "the first choice is sampled as far off the reported share with processed logprobs",
         step,
     )
 
 
 def _believed(figures: LoggedFigures) -> str:
     if figures.sharp is not None or figures.siblings is None:
-        return "the trainer believes"
+        return "the trainer's distribution"
     return believed_of_siblings(figures.siblings)
 
 
@@ -441,8 +439,8 @@ def _biased_side(figures: LoggedFigures) -> str:
     if figures.ratio is not None and (figures.ratio.value or 0.0) > 0:
         return "the reported logprobs are not those of the sampler"
     return (
-        "the reported logprobs are not the sampler's, or the trainer gives probability to tokens that the sampler "
-        "never draws (filtered, banned)"
+        "the reported logprobs are not the sampler's, or the sampler filters or bans tokens to which the trainer gives "
+        "probability"
     )
 
 
@@ -451,7 +449,7 @@ def _shape(figures: LoggedFigures) -> str:
     if figures.shift is None:
         share = 100 * (figures.one_sided or 0.0)
         return f"{share:.0f} % of the squared difference lies in tokens that the trainer finds less likely"
-    return f"the trainer's logprob is the reported one {figures.shift:+.3g} nats at every token, which no sampler does"
+    return f"at every token, the trainer's logprob is the reported one {figures.shift:+.3g} nats; no sampler does that"
 
 
 def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
@@ -459,14 +457,14 @@ def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
     lines = [] if figures.ratio is None else [ratio_line(figures.ratio)]
     if figures.sharp is not None:
         lines.append(
-            f"estimated from the trainer's entropy, the sampler's 1/T is {100 * abs(figures.sharp.inverse_step):.2f} % "
-            f"{'above' if figures.sharp.inverse_step > 0 else 'below'} the reported one "
-            f"({abs(figures.sharp.score.score):.1f} standard errors)"
+            f"the sampler's 1/T is {100 * abs(figures.sharp.inverse_step):.2f} % "
+            f"{'above' if figures.sharp.inverse_step > 0 else 'below'} the reported 1/T "
+            f"({abs(figures.sharp.score.score):.1f} standard errors), estimated from the trainer's entropy"
         )
     factor = figures.temperature
     if factor is not None:
         lines.append(
-            f"by the top logprobs of both sides, the trainer's temperature is {factor.value:.3f} "
-            f"[{factor.low:.3f}, {factor.high:.3f}] times the reported one"
+            f"the trainer's temperature is {factor.value:.3f} [{factor.low:.3f}, {factor.high:.3f}] times the reported "
+            "temperature, estimated from the top logprobs of both sides"
         )
     return (*lines, *evidence_of_siblings(figures.siblings))

@@ -72,7 +72,7 @@ def _counts(recording: Recording) -> str:
 def _missing(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     if recording.absent:
-        yield f"not recorded, as no method that rlaudit knows for it was loaded: {', '.join(recording.absent)}"
+        yield f"not recorded, because the run loaded no method that rlaudit knows for it: {', '.join(recording.absent)}"
     for what, why in dict.fromkeys(dropped for process in processes for dropped in process.dropped):
         yield f"not recorded from some moment on: {what} ({why})"
     yield from unread_trainers(recording)
@@ -85,7 +85,7 @@ def _missing(recording: Recording) -> Iterator[str]:
     if killed:
         yield (
             f"{len(killed)} of {_number(len(processes), 'process', 'processes')} did not end in order: their last "
-            "seconds may be missing, and are in none of these counts"
+            "seconds may be missing from these counts"
         )
 
 

@@ -415,7 +415,7 @@ class _Reader:
             (loads, f"{loads} of {len(self.loads)} loads of weights have no end"),
             (requests, f"{requests} of {len(self.requests)} kept requests have no tokens: they had not finished"),
             (in_flight, f"{in_flight} of {len(self.sequences)} kept sequences were in flight at the end"),
-            (unread, f"{unread} of {made} calls of the trainer's function are in no line that can be read"),
+            (unread, f"{unread} of {made} calls of the trainer's function could not be read"),
         ):
             if count > 0:
                 lost.add(sentence)

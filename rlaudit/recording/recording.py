@@ -90,11 +90,13 @@ def _opened(path: Path, files: Sequence[Path], versions: Sequence[tuple[int, int
     hooked = {target for process in processes for target in process.hooked}
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for process in processes for sentence in process.missing)]
-    missing += [f"no {part} recorded: no method that rlaudit knows for that was loaded" for part in absent]
+    missing += [
+        f"{part} were not recorded, because the run loaded no method that rlaudit knows for them" for part in absent
+    ]
     clocks = len({process.clock for process in processes})
     if clocks > 1:
         missing.append(
-            f"the clocks of {clocks} hosts are in no order: what happened first, on one or another, is unknown"
+            f"the clocks of {clocks} hosts cannot be compared, so it is unknown on which host something happened first"
         )
     if any(process.redacted for process in processes):
         missing.append(REDACTED)

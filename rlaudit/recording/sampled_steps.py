@@ -44,7 +44,7 @@ class SampledSteps:
             damage.add("steps that do not follow those before them are left out", line)
             return
         if lost:
-            damage.add("steps before these are in no line that can be read: when their tokens came is unknown", line)
+            damage.add("steps before these could not be read, so it is unknown when their tokens came", line)
         self.stamps.extend(array("d", [math.nan]) * lost + clocks)
         self.tokens.extend(array("i", [0]) * lost + tokens)
         self.engines.extend(array("i", [ANY]) * lost + engines)

@@ -119,7 +119,7 @@ class WeightReadings:
         changed = sum(update.changed for update in self.updates)
         if changed:
             share = f"{100 * (sum(update.rounded_away for update in self.updates) / changed):.1f} %"
-            parts.append(f"of {changed} changed elements {share} changed by too little for the dtype to hold it")
+            parts.append(f"{share} of {changed} changed elements changed by less than their dtype can hold")
         yield "; ".join(parts)
 
 

@@ -113,20 +113,20 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
         return untested(layer, "none of these reports is about it", "compare logged tokens, or ablate the config")
     # An intervention weighs more than a signature of the same verdict.
     source, worst = min(deciding, key=lambda entry: (WORST_FIRST.index(entry[1].verdict), entry[0].command != "ablate"))
-    evidence = [f"{source.command} {source.path}: {line}" for line in worst.evidence]
+    evidence = [f"[{source.command} {source.path}] {line}" for line in worst.evidence]
     for other, judged in entries:
         if other is source:
             continue
         if other.command != "inspect" or judged.verdict != Verdict.NOT_TESTED:  # it can show a mismatch and no match
-            evidence.append(f"{other.command} {other.path}: {_in_words(judged)}")
+            evidence.append(f"[{other.command} {other.path}] {_in_words(judged)}")
         if other.command == "inspect":
-            evidence += [f"{other.command} {other.path}: {line}" for line in judged.evidence]
+            evidence += [f"[{other.command} {other.path}] {line}" for line in judged.evidence]
     evidence += _curves(layer, sources)
     settings = _mismatch_by_settings(worst, source, entries)
     named, by_settings = worst, ""
     if settings is not None:
         named = settings[1]
-        by_settings = f"; the settings in {settings[0].path} show {named.cause}, the tokens alone show no cause"
+        by_settings = f"; the settings in {settings[0].path} show {named.cause}, but the tokens alone show no cause"
     return replace(
         worst,
         cause=named.cause,
@@ -166,7 +166,7 @@ def _agreement(
     against = [f"{report.path} ({judged.verdict})" for report, judged in others if judged.verdict != worst.verdict]
     agreement = f"; {', '.join(agree)} agrees" if agree else ""
     if against:
-        agreement += f"; {', '.join(against)} does not agree: is it of the same engine and settings?"
+        agreement += f"; {', '.join(against)} does not agree: check that it has the same engine and settings"
     return agreement
 
 
@@ -194,13 +194,13 @@ def _held_back(judged: Judgement, before: Judgement) -> Judgement:
     if before.verdict == Verdict.INCONCLUSIVE and judged.layer != Layer.OBJECTIVE:
         if judged.because.startswith(PROVIDED):
             return judged
-        return replace(judged, because=f"provided that the {before.layer} layer matches: {judged.because}")
+        return replace(judged, because=f"if the {before.layer} layer matches, {judged.because}")
     return replace(
         judged,
         verdict=Verdict.NOT_TESTED,
         cause=None,
         causes=(),
-        because=f"the {before.layer} layer comes first; seen so far: {_in_words(judged)}",
+        because=f"fix the {before.layer} layer first; seen so far: {_in_words(judged)}",
         falsifier="",
         next=before.next,
     )
@@ -210,7 +210,7 @@ def _curves(layer: Layer, sources: Sequence[FinishedDocument]) -> list[str]:
     """Return what the order of separation suggests, if it is about the layer."""
     orders = [(report.path, report.document["curves"].order) for report in sources if report.command == "curves"]
     return [
-        f"curves {path}: {order.precedence} ({order.because}): {order.suggests}"
+        f"[curves {path}] {order.precedence} ({order.because}): {order.suggests}"
         for path, order in orders
         if layer is Layer.INFERENCE_PATH or layer in SPEAKS_OF.get(order.precedence, ())
     ]
@@ -233,12 +233,14 @@ def _migrations(sources: Sequence[FinishedDocument]) -> set[tuple[str | None, st
 
 
 def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) -> list[str]:
-    lines = [f"{path}: that audit was not finished, and nothing of it was judged" for path in unfinished]
+    lines = [f"{path}: this audit did not finish, so nothing of it was judged" for path in unfinished]
     commands = {report.command for report in sources}
     if not commands & set(MEASURED):
-        lines.append("nothing was measured: settings predict, they show nothing of the inference path")
+        lines.append("nothing was measured: settings only predict, and show nothing of the inference path")
     elif "ablate" not in commands:
-        lines.append("no ablation is among these reports, so causes are named by their signature only")
+        lines.append(
+            "none of these reports is an ablation, so causes are named by their signature and not by an experiment"
+        )
     migrations = _migrations(sources)
     if len(migrations) > 1:
         releases = ", ".join(sorted(f"{before} to {after}" for before, after in migrations))
@@ -246,7 +248,7 @@ def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) ->
     for report in sources:
         # A line of a comparison may begin with the table that it is about.
         lines += [
-            f"{report.command} {report.path}: {line.removeprefix(f'{report.path}: ')}"
+            f"[{report.command} {report.path}] {line.removeprefix(f'{report.path}: ')}"
             for line in report.document["not_seen"]
         ]
     return list(dict.fromkeys(lines))

@@ -69,14 +69,15 @@ def cost(report: "Report") -> list[str]:
     """Say what the run took, in sentences."""
     run = report["run"]
     lines = [
-        f"{run.seconds / 60:.1f} min, {run.cells_run} cells run, {run.cells_kept} taken from an earlier run, "
+        f"{run.seconds / 60:.1f} min; {run.cells_run} cells run, {run.cells_kept} reused from an earlier run; "
         f"peak memory of a cell {run.peak_memory_mib / 1024:.1f} GiB",
-        f"{counted(run.sequences_sampled, 'sequence')}, {run.sequences_scored} distinct ones scored by the trainer",
+        f"{counted(run.sequences_sampled, 'sequence')} sampled; "
+        f"the trainer scored the {run.sequences_scored} distinct ones",
     ]
     lines += [damaged(run.damaged)] if run.damaged else []
     lines += [
-        f"trainer against itself ({floor.trainer}; {counted(floor.sequences, 'sequence')} alone and in their batch): "
-        f"mean |d| {number(floor.mean_abs)}, max {number(floor.max_abs)}, k3 {number(floor.k3)}"
+        f"noise of the trainer, {counted(floor.sequences, 'sequence')} alone and in their batch ({floor.trainer}): "
+        f"mean |d| = {number(floor.mean_abs)}, max |d| = {number(floor.max_abs)}, k3 = {number(floor.k3)}"
         for floor in run.micro_batch_floors
     ]
     return lines

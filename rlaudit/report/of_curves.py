@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 ASSUMPTIONS = (
     "assumed: both runs begin at the same checkpoint, would follow the same curve without the change, and log evenly "
     "spaced steps",
-    "noise is an AR(1) of steps plus a slow AR(1) of seeds; its size may change smoothly along the run",
-    "one look at finished curves: testing a growing run again and again raises more false alarms",
+    "assumed: noise is an AR(1) over steps plus a slow AR(1) over seeds, and its size may change along the run",
+    "assumed: the curves are finished and tested once; repeated tests of a growing run raise more false alarms",
 )
 ONE_REFERENCE = (
     "one reference cannot show how far its seeds drift apart; it is assumed that they drift by up to 2 standard "

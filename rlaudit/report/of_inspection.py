@@ -340,9 +340,9 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     if ran:
         weights_were_read = all(isinstance(config.audit.config.facts.weight_faults, list) for config in ran)
         weights = "most elements of the weights" if weights_were_read else "weights"
-        lines.append(f"kernels and {weights}: no recording has them, only what was configured, called and sampled")
+        lines.append(f"kernels and {weights}: a recording holds only what was configured, called and sampled")
     if not ran or len(ran) < len(configs):
-        lines.append("what the engine decides when it starts: only files were read, nothing was started")
+        lines.append("what the engine decides when it starts: only files were read, and no engine was started")
     return list(dict.fromkeys(lines))
 
 

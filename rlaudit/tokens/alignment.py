@@ -388,25 +388,25 @@ def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:
 
 def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count: int, sequences: int) -> str:
     lags = sorted({sequence.lag for sequence in misaligned if sequence.lag is not None})
-    shift = " or ".join(map(_places, lags)) or "no fixed number of places off"
+    shift = " or ".join(map(_places, lags)) or "off by no fixed number of tokens"
     failure = {
-        Misalignment.OFF_BY_ONE: f"the trainer's logprobs stand {shift}",
-        Misalignment.TOKEN_DROPPED: f"aligned up to a token, then the trainer's stand {shift}{_resumes(misaligned)}",
-        Misalignment.RETOKENISED: "rollout and trainer stop having the same token ids"
-        f"{f', then stand {shift}' if lags else ''}",
+        Misalignment.OFF_BY_ONE: f"the trainer's logprobs are {shift}",
+        Misalignment.TOKEN_DROPPED: f"the trainer's logprobs are {shift} from some token on{_resumes(misaligned)}",
+        Misalignment.RETOKENISED: "the token ids of rollout and trainer differ from some token on"
+        f"{f', then the trainer is {shift}' if lags else ''}",
         Misalignment.SWAPPED: "the trainer's logprobs are those of another sequence",
-        Misalignment.UNRELATED: "the two sides are rows of other sequences, or hold other tokens from the first one on",
+        Misalignment.UNRELATED: "rollout and trainer differ from the first token on, as if from different sequences",
     }[kind]
     shown = "; ".join(f"{sequence.name} at token {sequence.first}" for sequence in misaligned[:SHOWN])
     hidden = count - len(misaligned[:SHOWN])
     more = [f"{'and ' if shown else ''}{hidden} more"] if hidden else []
-    return f"in {count} of {sequences} sequences {failure} ({'; '.join([*filter(None, [shown]), *more])})"
+    return f"in {count} of {sequences} sequences, {failure} ({'; '.join([*filter(None, [shown]), *more])})"
 
 
 def _places(lag: int) -> str:
     """Return where the trainer's value of a token stands, seen from the rollout's: lag = its place - the rollout's."""
     places = abs(lag)
-    return f"{places} {'place' if places == 1 else 'places'} {'early' if lag < 0 else 'late'}"
+    return f"{places} {'token' if places == 1 else 'tokens'} too {'early' if lag < 0 else 'late'}"
 
 
 def _resumes(misaligned: Iterable[MisalignedSequence]) -> str:

@@ -51,7 +51,7 @@ class DataShare:
         unread = "; the rest of a file could not be read" if self.unread else ""
         sample = ""
         if self.sample_of is not None:
-            missable = f"what is wrong in fewer than {100 * self.missable:.1f} % of them may be in none of these"
+            missable = f"it may miss a fault in fewer than {100 * self.missable:.1f} % of them"
             sample = f", a sample of {self.sample_of} sequences: {missable}"
-        others = f" ({100 * (1 - self.left_out):.1f} %); the others could not be compared" if self.left_out else ""
+        others = f" ({100 * (1 - self.left_out):.1f} %); the rest could not be compared" if self.left_out else ""
         return f"{used}{others}{unread}{sample}"

@@ -59,7 +59,7 @@ def test_an_engine_as_far_off_as_the_reference_matches_and_what_it_clips_is_the_
     assert any("times the reference's" in line for line in path["evidence"])
     assert (objective["verdict"], objective["cause"]) == (
         "mismatch",
-        "a distance of the backend no larger than the reference's is still clipped",
+        "a mismatch of the backend no larger than the reference's still leaves the clip range",
     )
     (judged,) = run.report["blocks"]
     assert (judged["distance"]["yardstick"], judged["distance"]["against"]["paired"]) == ("reference", True)

@@ -316,7 +316,7 @@ def test_a_diagnosis_of_a_comparison_says_what_an_intervention_would_add(tmp_pat
     found = json.loads(out.read_text())
     jsonschema.validate(found, SCHEMA)
     assert found["layers"][0]["cause"] == report["layers"][0]["cause"]
-    assert any("no ablation is among these reports" in line for line in found["not_seen"])
+    assert any("none of these reports is an ablation" in line for line in found["not_seen"])
 
 
 @pytest.mark.parametrize("lag", [0, 1])

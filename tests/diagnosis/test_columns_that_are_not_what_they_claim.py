@@ -40,7 +40,7 @@ def test_missing_ends_explain_a_little_and_not_a_lower_temperature(seed, sharper
     found = compared(without_ends(whole))
     assert (found.verdicts[0] is Verdict.MISMATCH) is sharper
     assert (Broken.WITHOUT_ENDS in found.evidence.siblings.broken) is not sharper
-    assert any("no end token with a logprob" in line for line in found.not_seen)
+    assert any("lack a logprob of their end token" in line for line in found.not_seen)
 
 
 @pytest.mark.parametrize("sharper", [False, True])
@@ -136,7 +136,7 @@ def test_samples_that_are_too_sharp_and_have_gaps_are_neither_named_nor_let_pass
 def test_a_choice_among_samples_is_said_to_look_like_a_hidden_temperature():
     hidden = compared(drawn(prompts=48, samples=8, power=1.7))
     assert hidden.verdicts[0] is Verdict.MISMATCH
-    assert any("left out by length, likelihood or ratio" in line for line in hidden.not_seen)
+    assert any("dropped by length, likelihood or ratio" in line for line in hidden.not_seen)
 
 
 def test_entropies_show_nothing_where_missing_ends_would_explain_what_they_show():

@@ -68,7 +68,7 @@ def test_a_measurement_weighs_more_than_settings():
     inspected = report("inspect", "mismatch", "not tested", "not tested", causes=("raw-logprobs rule", None, None))
     found = combined([inspected, report("ablate", "match", "match", "match", exit_code=0)], Threshold())
     assert verdicts(found) == ["match", "match", "match"]
-    assert any("inspect inspect.json: mismatch (raw-logprobs rule)" in line for line in found["layers"][0].evidence)
+    assert any("[inspect inspect.json] mismatch (raw-logprobs rule)" in line for line in found["layers"][0].evidence)
 
 
 def test_settings_alone_show_only_what_is_certain_and_it_is_said_that_nothing_was_measured():
@@ -123,7 +123,7 @@ def test_measurements_that_disagree_are_said_to():
 def test_an_inconclusive_semantic_layer_leaves_the_path_provisional():
     found = combined([report("compare", "inconclusive", "mismatch", "not tested", exit_code=3)], Threshold())
     assert verdicts(found) == ["inconclusive", "mismatch", "not tested"]
-    assert found["layers"][1].because.startswith("provided that the semantic layer matches")
+    assert found["layers"][1].because.startswith("if the semantic layer matches, ")
     assert found["exit_code"] == 3
 
 
@@ -131,7 +131,7 @@ def test_curves_add_the_order_of_separation():
     order = Order(Precedence.LOGPROBS_FIRST, "k3 left at step 40", "a backend", "")
     curves = report("curves", curves=SimpleNamespace(order=order))
     found = combined([curves, report("ablate", "match", "mismatch", "not tested")], Threshold())
-    assert "curves curves.json: logprobs first (k3 left at step 40): a backend" in found["layers"][1].evidence
+    assert "[curves curves.json] logprobs first (k3 left at step 40): a backend" in found["layers"][1].evidence
 
 
 def test_an_audit_that_ended_without_a_verdict_leaves_the_diagnosis_unfinished():
@@ -139,7 +139,7 @@ def test_an_audit_that_ended_without_a_verdict_leaves_the_diagnosis_unfinished()
     empty = report("curves", exit_code=3, curves=SimpleNamespace(order=order))
     found = combined([empty, report("ablate", "match", "match", "match", exit_code=0)], Threshold())
     assert found["exit_code"] == 3
-    assert any("curves.json: that audit was not finished" in line for line in found["not_seen"])
+    assert any("curves.json: this audit did not finish" in line for line in found["not_seen"])
 
 
 def test_reports_of_other_releases_are_said_to_be():

@@ -133,7 +133,7 @@ def told(today, after, distance=NEARER, step=""):
 def test_the_answer_says_what_to_do_after_what_it_is_about():
     cut = side(OFF, UNTESTED, ("filters-not-replayed",))
     assert told(cut, cut, step="set top_p=1") == (
-        "The move changes nothing of what the logprobs mean, and they come nearer to the trainer "
+        "The move does not change what the logprobs mean, and the logprobs come nearer to the trainer "
         "(k3 0.0192 -> 0.0025 nats).",
         "Wrong today already: filters-not-replayed.",
         "To do: set top_p=1.",
@@ -141,10 +141,11 @@ def test_the_answer_says_what_to_do_after_what_it_is_about():
     other = told(side(OFF, UNTESTED, ("raw-logprobs",)), cut, step="set top_p=1")
     assert other[1:] == ("To do: set top_p=1.", "Wrong today: raw-logprobs.")
     assert told(side(MATCH, OFF), side(MATCH, OFF))[-1] == (
-        "Layer 3 is a mismatch today already: both engines leave the clip range of the objective."
+        "Layer 3 (objective) is already a mismatch today: both engines leave the clip range of the objective."
     )
     assert told(side(MATCH), side(MATCH), step="nothing") == (
-        "The move keeps what the logprobs mean, and they come nearer to the trainer (k3 0.0192 -> 0.0025 nats).",
+        "The move keeps what the logprobs mean, and the logprobs come nearer to the trainer "
+        "(k3 0.0192 -> 0.0025 nats).",
     )
 
 
@@ -173,7 +174,7 @@ def test_mean_ratios_settle_a_move_whose_one_side_is_too_small_for_a_verdict_of_
 
 def test_a_move_without_todays_engine_is_not_known():
     assert told(None, side(OFF), step="set x")[0] == (
-        "What the move changes is not known: today's engine was not measured."
+        "It is not known what the move changes, because today's engine was not measured."
     )
 
 

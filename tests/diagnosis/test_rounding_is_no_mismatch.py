@@ -35,16 +35,16 @@ def a_tenth_far_off(batch):
 def test_an_ordinary_distance_finds_nothing_although_the_default_clip_ranges_feel_it():
     found = judged(ORDINARY)
     assert [layer.verdict for layer in found.layers[1:]] == [Verdict.NOTHING_FOUND] * 2
-    assert found.layers[1].cause is None and "In any engine such rounding moves" in found.layers[1].because
+    assert found.layers[1].cause is None and "In any engine, such rounding moves" in found.layers[1].because
     assert found.limits.k3 == pytest.approx(4e-3)
 
 
 @pytest.mark.parametrize(
     ("noise", "settings", "spoil", "verdict", "words"),
     [
-        (LOUD, SETTINGS, None, Verdict.INCONCLUSIVE, "a fault without a pattern would look the same"),
+        (LOUD, SETTINGS, None, Verdict.INCONCLUSIVE, "A fault without a pattern would look the same"),
         (ORDINARY, STATED, None, Verdict.MISMATCH, "the clip range that you stated"),
-        (0.0, SETTINGS, a_tenth_far_off, Verdict.MISMATCH, "a few tokens make most of it"),
+        (0.0, SETTINGS, a_tenth_far_off, Verdict.MISMATCH, "a few tokens make most of the mismatch"),
     ],
     ids=["more than ordinary", "stated clip range", "few sequences"],
 )
@@ -62,7 +62,7 @@ def test_what_is_open_between_rounding_and_a_fault_says_why_and_how_many_prompts
 
     path = judged(0.0, SETTINGS, few_far_off).layers[1]
     assert path.verdict is Verdict.INCONCLUSIVE
-    assert "a few tokens make most of it" in path.because
+    assert "a few tokens make most of the mismatch" in path.because
     assert re.search(r"more tokens: about \d+ prompts like these", path.next)
 
 

@@ -77,7 +77,7 @@ def test_a_search_of_few_sequences_of_many_says_what_it_may_have_missed_and_matc
     batch = table(prompts=60, length=50)
     part, whole = (compare([batch], RAW, RAW, CompareSettings(evidence_tokens=tokens)) for tokens in (500, 10_000))
     assert part.evidence.looked_at.missable > 0.1 and not part.evidence.looked_at.suffices
-    assert "of 120 sequences: what is wrong in fewer than" in str(part.evidence.looked_at)
+    assert "of 120 sequences: it may miss a fault in fewer than" in str(part.evidence.looked_at)
     assert whole.evidence.looked_at.whole and Verdict.MATCH in whole.verdicts and Verdict.MATCH not in part.verdicts
 
 

@@ -119,7 +119,7 @@ def test_what_the_move_takes_away_is_a_change(tmp_path: Path, capsys: pytest.Cap
     words = ["inspect", str(path), "--from", "0.18.1", "--to", "0.10.2", "--select", "removed-flag"]
     run(words)
     text = capsys.readouterr().out
-    assert "The move brings nothing that a rule here finds. Gone after the move: 1 error (removed-flag)." in text
+    assert "The move brings no new finding. Gone after the move: 1 error (removed-flag)." in text
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert "the move not measured changed: 1 gone not measured" in rows
     run([*words, "--output", "json"])

@@ -21,7 +21,7 @@ def test_text_begins_with_the_answer_and_has_the_layers_of_both_sides_in_columns
 @pytest.mark.parametrize("rendered", [markdown.render, html.FORMAT.render])
 def test_other_formats_begin_with_it_too(rendered):
     page = rendered(documents.records(documents.ablation()), None)
-    assert page.index("changes nothing of what the logprobs mean") < page.index("raw logprobs: reported")
+    assert page.index("does not change what the logprobs mean") < page.index("raw logprobs: reported")
 
 
 def test_a_report_of_no_move_says_nothing_of_one():

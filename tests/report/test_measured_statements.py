@@ -51,7 +51,7 @@ COMPARE = compared(exit_code=3)
 def test_each_curve_that_left_its_band_is_a_line_and_an_unknown_one_is_no_match() -> None:
     printed = concise.render(CURVES, None).splitlines()
     assert printed == [
-        "error curve-separated rl/reward left the band of its reference at step 21, having begun about step 16: 0.0462 "
+        "error curve-separated rl/reward left the band of its reference at step 21 (onset about step 16): 0.0462 "
         "instead of 0.0713",
         "warning curve-unknown rl/entropy: not in the candidate",
         "note order-of-separation logprobs first (k3 at 2; reward at 21): the backend first",

@@ -22,11 +22,11 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
     """
     report = evidence.alignment
     if report is None:
-        return NotTested("alignment was not looked at")
+        return NotTested("alignment was not checked")
     count, large = report.count_of(kind), report.more_than_chance(kind)
     low, high = proportion_interval(count, report.sequences)
     value = 100 * count / max(report.sequences, 1)
-    share = f". That is {value:.1f} % of all sequences, with an interval of {100 * low:.1f} to {100 * high:.1f} %"
+    share = f". That is {value:.1f} % [{100 * low:.1f} %, {100 * high:.1f} %] of all sequences"
     return Signature(
         p_value=max(report.chance_of(kind), math.ulp(0.0)),
         effect=count / max(report.sequences, 1),

@@ -147,9 +147,9 @@ class Attribution:
         """The grounds and their figures in a sentence."""
         words = [self._reason()]
         if self.unexplained is not None:
-            words.append(f"unexplained: {100 * self.unexplained:.0f} % of the mismatch (k2)")
+            words.append(f"{100 * self.unexplained:.0f} % of the mismatch (k2) is unexplained")
         if self.fits:
-            words.append(f"what fits: {' or '.join(self.fits)}")
+            words.append(f"causes that fit: {' or '.join(self.fits)}")
         return "; ".join(words)
 
     def _reason(self) -> str:
@@ -157,13 +157,13 @@ class Attribution:
             return because_of(self.named)
         if self.grounds is Grounds.MEANING and self.meaning is not None:
             return conclusion_of(self.meaning).because
-        k2, margin = f"k2 {self.k2:.2g} [{self.k2_low:.2g}, {self.k2_high:.2g}]", f"{self.margin:.2g} nats^2"
+        k2, margin = f"k2 is {self.k2:.2g} [{self.k2_low:.2g}, {self.k2_high:.2g}]", f"{self.margin:.2g} nats^2"
         return {
             Grounds.LEANING: f"a few prompts decide whether {' and '.join(self.leaning)} is named: take more prompts",
-            Grounds.ONE_SEQUENCE: f"k2 {self.k2:.2g} nats^2 of one sequence, which has no interval",
-            Grounds.WITHIN: f"{k2} is within {margin}",
-            Grounds.ABOVE: f"{k2} is above {margin}, and no signature names a cause",
-            Grounds.OPEN: f"{k2} against {margin}",
+            Grounds.ONE_SEQUENCE: f"k2 is {self.k2:.2g} nats^2 in one sequence, which gives no interval",
+            Grounds.WITHIN: f"{k2}, within {margin}",
+            Grounds.ABOVE: f"{k2}, above {margin}, but no cause's signature fits",
+            Grounds.OPEN: f"{k2}, and the interval includes {margin}",
         }.get(self.grounds, self.grounds.value)
 
     @property
@@ -222,19 +222,19 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
         case.leave("there are no tokens")
         return case.attribution(margin, unexplained=None)
     if case.name_causes(Stage.ALIGNMENT):
-        case.leave("the two sides are not of the same sampled tokens: nothing is measured on them")
+        case.leave("the two sides do not hold the same sampled tokens, so nothing is measured")
         return case.attribution(margin, unexplained=None)
     corrected = evidence.meaning is not None
     if case.name_causes(Stage.MEANING) and not corrected:
-        case.leave("the meaning comes first, and without scores the log ratio cannot be corrected for it")
+        case.leave("the logprobs mean something else, and only with --score can the log ratio be corrected for that")
         return case.attribution(margin, unexplained=None)
     if constant_shift(evidence) is not None:
-        case.leave("every token has the same log ratio: that is no noise, and follows nothing")
+        case.leave("every token has the same log ratio, so there is no pattern to look for")
         return case.attribution(margin, unexplained=None)
     case.fit()
     least = TIMES_FLOOR * floor if floor is not None else margin
     if case.excess.k2_low <= least:
-        case.leave(f"the k2 of {_held_against(case.excess, least)}, where the search for causes begins")
+        case.leave(f"no search for causes, since k2 is {_held_against(case.excess, least)}")
         return case.attribution(margin, unexplained=None)
     case.name_causes(Stage.EXCESS)
     return case.attribution(margin, unexplained=case.unexplained())
@@ -393,8 +393,8 @@ class _Case:
 def _held_against(excess: ExcessModel, least: float) -> str:
     """Say that a k2 is below `least`, or not surely above it."""
     if excess.k2 < least:
-        return f"{excess.k2:.2g} nats^2 is below {least:.2g}"
-    return f"{excess.k2:.2g} [{excess.k2_low:.2g}, {excess.k2_high:.2g}] nats^2 is not surely above {least:.2g}"
+        return f"{excess.k2:.2g} nats^2, below {least:.2g}"
+    return f"{excess.k2:.2g} [{excess.k2_low:.2g}, {excess.k2_high:.2g}] nats^2, not surely above {least:.2g}"
 
 
 def _ambiguous(name: str, signature: Signature, rivals: Sequence[Rival]) -> Ambiguous:

@@ -141,7 +141,8 @@ def temperature_signature(evidence: TokenEvidence, of_report: bool) -> Signature
     leans = is_one and factor.leans(TEMPERATURE_EFFECT, null=1.0)
     because = (
         f"top logprobs of both sides differ by the factor {factor.value:.3f} [{factor.low:.3f}, {factor.high:.3f}]: "
-        f"reported at T={reported:.3g}, sampled at T={evidence.sampling.temperature:g}, trainer at T={trainer:.3g}"
+        f"the engine samples at T={evidence.sampling.temperature:g} and reports T={reported:.3g}, but the "
+        f"trainer computes T={trainer:.3g}"
     )
     return logged_signature(factor, "T of the trainer / T reported", named, because, leans)
 

@@ -75,7 +75,7 @@ def _unread(inspected: "Inspected") -> list[str]:
 
 def about_the_move(brought: "Sequence[Finding]", gone: "Sequence[Gone]") -> str:
     """Return what the move brings and what goes with it. brought: the gravest first."""
-    brings = _counted_and_named(brought) if brought else "nothing that a rule here finds"
+    brings = _counted_and_named(brought) if brought else "no new finding"
     graver = [ended for ended in gone if ended.severity != Severity.NOTE]
     counts = _counted(ended.severity for ended in graver for _ in range(ended.number))
     ends = f" Gone after the move: {counts} ({_named([ended.rule for ended in graver])})." if graver else ""

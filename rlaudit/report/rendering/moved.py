@@ -16,7 +16,7 @@ TITLE = "What the move changes"
 NOT_KNOWN = "-"
 # Of a side whose logprobs mean something else: its arm below has another k3.
 UNDER_ITS_MEANING = (
-    "k3 here leaves out what a wrong meaning adds, and is at the sampling temperature; "
+    "this k3 leaves out the effect of a wrong meaning, and is at the sampling temperature; "
     "the figures below are as reported"
 )
 
@@ -31,13 +31,13 @@ def moved(report: "Report") -> Section:
         notes = [UNDER_ITS_MEANING] if means_another and compared else []
         open_sides = {"today": move.today, "after": move.after}
         notes += [
-            f"{name} is inconclusive by itself: {side.unsettled}"
+            f"{name} by itself is inconclusive ({side.unsettled})"
             for name, side in open_sides.items()
             if side is not None and side.unsettled and side.layers[0] is Verdict.INCONCLUSIVE
         ]
         arms = {"today": move.today, "after": move.after, "with the fix": move.fixed}
-        named = [f"{title} is {side.arm}" for title, side in arms.items() if side is not None and side.arm]
-        notes += [f"names further down: {', '.join(named)}"] if named else []
+        named = [f"{title} = {side.arm}" for title, side in arms.items() if side is not None and side.arm]
+        notes += [f"names of the engines in the tables below: {', '.join(named)}"] if named else []
         blocks = [Prose(move.answer), _sides(move), *([Lines(notes, mark="")] if notes else [])]
     return Section("move", TITLE, blocks, gathers=True, leads=True)
 

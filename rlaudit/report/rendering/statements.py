@@ -89,7 +89,7 @@ def _curves(curves: "Curves") -> Iterator[Finding]:
     """Yield each metric that left its band or could not be compared, then the order in which they left."""
     for metric in curves.metrics:
         if metric.outcome == "separated":
-            began = f", having begun about step {metric.onset_step}" if metric.onset_step is not None else ""
+            began = f" (onset about step {metric.onset_step})" if metric.onset_step is not None else ""
             message = (
                 f"{metric.name} left the band of its reference at step {metric.detected_step}{began}: "
                 f"{metric.candidate_level:.4g} instead of {metric.reference_level:.4g}"

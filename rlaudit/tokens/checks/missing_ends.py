@@ -41,9 +41,9 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     if lost < LEAST_LOST * ended or missing < LEAST_MISSING:
         return
     yield Finding(
-        f"{lost} of {ended} completions that ended early have no end token with a logprob, at "
-        f"{batch.lengths_S[ended_S].mean():.0f} tokens each. Without it, tokens look surer than they were drawn, so "
-        "nothing is concluded from that. Log the end token with its logprobs",
+        f"{lost} of {ended} completions that ended early lack a logprob of their end token (mean length "
+        f"{batch.lengths_S[ended_S].mean():.0f} tokens). Without it, the others look surer than they were, so their "
+        "sharpness is not judged. Log the end token with its logprobs",
         ends_missing=missing,
     )
 

@@ -55,5 +55,5 @@ EXPORT = Export(
     files="token_exports/step_N/rank_R.jsonl",
     recognise=recogniser(OWN),
     read=reader(OWN, "a prime-rl token export record", _sequences),
-    note="prime-rl exports the logprobs of the policy being trained: the ratio holds staleness as well as the engine",
+    note="prime-rl exports logprobs of the policy in training, so the ratio contains staleness and engine mismatch",
 )

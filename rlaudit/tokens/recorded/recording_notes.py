@@ -37,9 +37,9 @@ def _notes(log: RecordedLog) -> Iterator[str]:
     scored_for = dict.fromkeys(roles[caller] for calls in log.rows.scored.values() for caller in calls)
     if Role.OLD in scored_for or Role.CURRENT in scored_for:
         policy = "old policy" if Role.OLD in scored_for else "policy in training"
-        yield f"the trainer's logprobs are those that its loss took as the {policy}'s"
+        yield f"these trainer logprobs are the ones that the loss used for the {policy}"
     if any(served.first_sampled for served in log.recording.served):
-        yield "the engine had new weights before it sampled first; --score assumes that its model has the same ones"
+        yield "the engine received new weights before its first sample; --score assumes that MODEL has these weights"
 
 
 def not_seen(log: RecordedLog) -> tuple[str, ...]:
@@ -49,25 +49,25 @@ def not_seen(log: RecordedLog) -> tuple[str, ...]:
 
 def _not_seen(log: RecordedLog) -> Iterator[str]:
     for reason, count in sorted(log.left_out.items()):
-        yield f"{count} recorded sequences {reason.value}, so they are in no figure"
+        yield f"{count} recorded sequences {reason.value}, so they were left out of all figures"
     for group, tokens, sequences in log.groups[1:]:
         judged = "none" if log.group is None else str(log.group)
         yield (
-            f"{sequences} sequences ({tokens} tokens) were sampled with {group}, and are in no figure: what is judged "
-            f"was sampled with {judged}"
+            f"{sequences} sequences ({tokens} tokens) were sampled with {group} and were left out: the judged "
+            f"sequences were sampled with {judged}"
         )
     if log.group is not None and json.loads(log.group.others):
-        yield f"what {log.group.others} does to the tokens is no meaning that is tried"
+        yield f"the effect of {log.group.others} on the tokens is not among the meanings that are tried"
     yield from _of_trainer(log)
     if inside := sum(sequence.inside for sequence in log.sequences):
         yield f"{inside} tokens were sampled while weights were updated: their version is the one before"
     if unknown := sum(sequence.unknown for sequence in log.sequences):
-        yield f"of {unknown} tokens it is unknown from which weights they were sampled"
+        yield f"the weights that sampled {unknown} tokens are unknown"
     numbers = [len(served.updates) for served in log.recording.served]
     if len(set(numbers)) > 1:
         yield (
             f"{len(numbers)} engines had {min(numbers)} to {max(numbers)} updates of the weights; each engine's "
-            "versions are counted apart, so the lag of one that missed an update is too small here"
+            "versions are counted apart, so the lag here is too small for an engine that missed an update"
         )
     if adapters := sum(sequence.kept.lora is not None for sequence in log.sequences):
         yield f"{adapters} sequences used an adapter, whose version is unknown"
@@ -83,7 +83,7 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
 def _of_trainer(log: RecordedLog) -> Iterator[str]:
     if log.is_scored:
         if log.late:
-            yield f"{log.late} sequences finished after the trainer's last recorded call, so they are in no figure"
+            yield f"{log.late} sequences finished after the trainer's last recorded call and were left out"
         if log.elsewhere:
             yield (
                 f"{log.elsewhere} sequences were scored on another host than they were sampled on, with another clock, "
@@ -91,15 +91,15 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
             )
         if log.alike:
             yield (
-                f"{log.alike} sequences have the tokens of another prompt's, and which of the trainer's logprobs "
-                "are theirs is unknown, so they are in no figure"
+                f"{log.alike} sequences have the same tokens as one of another prompt. They were left out, since "
+                "it is unknown which trainer logprobs belong to them"
             )
         for why, count in sorted(unused_rows(log).items()):
-            yield f"{count} of {log.rows.rows} sequences that the trainer scored {why.value}: they are in no figure"
+            yield f"{count} of {log.rows.rows} sequences that the trainer scored were left out: they {why.value}"
     elif log.rows.rows:
         yield f"none of {log.rows.rows} sequences that the trainer scored is a recorded completion"
     elif functions := dict.fromkeys(name for process in log.recording.processes for name in process.trainer_functions):
         yield (
             f"{' and '.join(functions)} is recorded, but gave no logprobs of a recorded completion: it was not called "
-            "with one, or only inside torch.compile, where nothing is recorded"
+            "with such a completion, or only inside torch.compile, where nothing is recorded"
         )

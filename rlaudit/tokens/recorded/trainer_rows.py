@@ -46,7 +46,7 @@ class Unused(StrEnum):
 
     RECOMPUTED = "were recomputed in the backward pass"
     NO_SEQUENCE = "match no recorded sequence (other data, or other tokens than were sampled)"
-    AMBIGUOUS = "have the tokens of completions of several prompts, so their prompt is unknown"
+    AMBIGUOUS = "match completions of several prompts, so their prompt is unknown"
     UNDECIDED = "are of a model that is neither known to be trained nor known as a reference"
 
 

@@ -182,10 +182,10 @@ def _arms(report: "Report", block: str) -> list[Block]:
             rows.append(_arm(arm))
         else:
             alike.setdefault(short_name(first.name), []).append(short_name(arm.name))
-    lines = [f"the same figures as {name}: {', '.join(names)}" for name, names in alike.items()]
+    lines = [f"these arms have the same figures as {name}: {', '.join(names)}" for name, names in alike.items()]
     repeats = next((part.repeats for part in report.get("blocks", ()) if part.name == block), None) or {}
     lines += [
-        f"{short_name(name)}: bytes differ from its first run in {interval(share)} of {counted(share.tokens, 'token')} "
+        f"{short_name(name)}: bytes differ from the first run in {interval(share)} of {counted(share.tokens, 'token')} "
         "that both sampled"
         for name, share in repeats.items()
     ]
@@ -269,7 +269,7 @@ def _loaded(report: "Report") -> list[Block]:
         rows = [
             [label, ", ".join(f"{value} ({arms})" for value, arms in values)] for label, values in engines.differing
         ]
-        shared = ", ".join(f"{label} {value}" for label, value in engines.shared)
+        shared = ", ".join(f"{label} = {value}" for label, value in engines.shared)
         if rows:
             blocks.append(Table(("seen in the workers", "value (arms)"), rows, title, headed=False))
         if shared:

@@ -141,7 +141,7 @@ def _claims(canary: Canary) -> list[Table]:
 def _cost(canary: Canary) -> list[str]:
     spent = canary.cost
     lines = [
-        f"{spent.seconds / 60:.1f} min, {spent.cells_run} cells run, {spent.cells_kept} taken from an earlier run, "
+        f"{spent.seconds / 60:.1f} min, {spent.cells_run} cells run, {spent.cells_kept} reused from an earlier run, "
         f"peak memory of a cell {spent.peak_memory_mib / 1024:.1f} GiB"
     ]
     return [*lines, *([damaged(spent.damaged)] if spent.damaged else [])]

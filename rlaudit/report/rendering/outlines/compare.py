@@ -20,7 +20,7 @@ NEUTRAL = {
     "top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0,
     "logit_bias": (),
 }  # fmt: skip
-UNRELIABLE = Lines(["? marks an interval from too few prompts"], mark="")
+UNRELIABLE = Lines(["an interval with ? comes from too few prompts to rely on"], mark="")
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
 SETTINGS = ("setting", "rollouts were sampled at", "the trainer assumes")
 

@@ -81,7 +81,7 @@ def _in_short(report: "Report") -> Brief:
 
 def _cost(report: "Report") -> str:
     cost = report["weight_updates"].cost
-    line = f"{cost.seconds:.0f} s, {cost.cells_run} cells run, {cost.cells_kept} taken from an earlier run"
+    line = f"{cost.seconds:.0f} s, {cost.cells_run} cells run, {cost.cells_kept} reused from an earlier run"
     return f"{line}; {damaged(cost.damaged)}" if cost.damaged else line
 
 

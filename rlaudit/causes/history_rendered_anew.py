@@ -2,7 +2,7 @@
 
 Covered: turns whose prompt does not begin with what was sent and sampled before, and the turns that follow them,
 against all others. `rlaudit compare` finds them by the ids of prompts and completions; without these it is not tested.
-A trainer that scores each turn behind the prompt that was sent has nothing of it.
+A trainer that scores each turn behind the prompt that was sent loses nothing.
 Not covered: a log in which every turn comes after a change. Later turns have longer contexts, whose noise is somewhat
 larger; their typical tokens must err several times as much.
 Source: verl 6080, prime-rl 1637, ms-swift 10012, NeMo-Gym 1824.

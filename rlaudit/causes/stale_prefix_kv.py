@@ -1,9 +1,9 @@
-"""Reused key-value blocks of older weights: tokens differ more after a cached prefix, fading with distance.
+"""The engine reuses key-value blocks of older weights, so logprobs are off most right behind a cached prefix.
 
 Covered: sequences with cached tokens against those without. If a recording says which of them older weights computed
 (stale_tokens), those against all others. Stale weights would show in uncached sequences as well.
-Not covered: data in which everything or nothing was cached, or whose weights never changed. Without recorded versions,
-or with only one, noise that a cached prefix brings without any update (other kernels, other chunks) looks the same.
+Not covered: data in which everything or nothing was cached, or whose weights never changed. A cached prefix
+also adds noise without any update (other kernels, other chunks): two recorded versions of the weights tell it apart.
 Source: NeMo-RL 4018, prime-rl 1650, AReaL 827; vLLM leaves the reset to the caller (46125).
 """
 

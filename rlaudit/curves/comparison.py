@@ -214,7 +214,9 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     detected, onset = (0, 0) if at_once else (separation.detected, separation.onset)
     window = slice(onset, detected + 1)
     limit = f"{separation.threshold:.1f}"
-    because = f"the evidence of a difference passes its limit ({limit}) at step {ends[separation.detected]}"
+    because = (
+        f"from step {ends[separation.detected]} on both runs count as different: the test exceeds its limit ({limit})"
+    )
     if at_once:
         because += f"; the runs are already further apart at step {ends[0]} than one run moves from step to step"
     if separation.last_statistic < separation.threshold / 2:

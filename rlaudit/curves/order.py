@@ -84,7 +84,8 @@ def _of_both(logprobs: CurveMetric, training: CurveMetric) -> Order:
         return Order(
             Precedence.LOGPROBS_FIRST,
             because,
-            "the backend changed first. Judge semantics and inference path before touching the objective. "
+            "the engine changed before the training did. Judge semantics and inference path before touching the "
+            "objective. "
             f"{_reading(logprobs)}".strip(),
             "inspect the config of each run: rlaudit inspect CONFIG --from A --to B; "
             "compare the rollouts of the first steps: rlaudit compare ROLLOUTS",

@@ -141,10 +141,10 @@ def _judgement(
 
 def _nothing_found(felt: Consequence) -> str:
     if felt.noticed:
-        return "rounding alone usually moves as many out of these clip ranges, and your own clip range is not stated"
-    return (
-        f"no correction is needed: these data would have shown a mismatch that clips more than {100 * felt.most:.1f} %"
-    )
+        return (
+            "rounding alone usually moves as many tokens out of PPO's and GSPO's clip ranges, and yours is not stated"
+        )
+    return f"no correction is needed, since a mismatch that clips more than {100 * felt.most:.1f} % would have shown"
 
 
 def _as_sentence(clause: str) -> str:

@@ -173,15 +173,15 @@ def leaning_of_siblings(siblings: Siblings) -> str:
 
 def _line(name: str, side: Agreement) -> str:
     low, high, cut = side.step.low, side.step.high, cut_of(side)
-    shows = "no other temperature" if low <= 0 <= high else "another temperature, or a filter"
+    shows = "fit that temperature" if low <= 0 <= high else "show another temperature, or a filter"
     bounds = [
         # A bound of everything excludes nothing.
-        f"a filter cuts at most {100 * cut:.1f} % of the probability" if cut < 1 else "",
-        f"top-p is at least {side.reach:.3f}" if side.reach > 0 else "",
+        f"a filter, if there is one, removes at most {100 * cut:.1f} % of the probability" if cut < 1 else "",
+        f"a top-p is at least {side.reach:.3f}" if side.reach > 0 else "",
     ]
     return "; ".join(
         [
-            f"compared with {name}, the drawn tokens show {shows} (1/T off by {100 * side.step.value:+.1f} % "
+            f"compared with {name}, the drawn tokens {shows} (1/T off by {100 * side.step.value:+.1f} % "
             f"[{100 * low:+.1f} %, {100 * high:+.1f} %])",
             *filter(None, bounds),
             f"from {_size(side)}",
@@ -210,4 +210,4 @@ def _as_seen(side: Agreement) -> str:
 
 def _size(side: Agreement) -> str:
     draws, prompts = counted(side.draws, "draw"), counted(side.prompts, "prompt")
-    return f"{draws} in {prompts}, where several samples begin alike"
+    return f"{draws} in {prompts}, at places where several samples of a prompt begin alike"

@@ -46,7 +46,9 @@ ONE_NUMBER = (
 OFF_BY_MORE = "the mean ratio differs from 1 by over 1 %, or a support test of --score MODEL has p below 1e-6"
 NO_TRAINER = "whether the trainer computes the reported logprobs: the table has no trainer logprobs"
 WITH_TRAINER = "give the trainer's table as second argument, or --score MODEL"
-NOT_WITHOUT = "the temperature of the sampler: log trainer_entropy or top logprobs of both sides, or give --score MODEL"
+NOT_WITHOUT = (
+    "the temperature of the sampler (record trainer_entropy or top logprobs of both sides, or give --score MODEL)"
+)
 
 
 def conclusion_of(meaning: Meaning) -> Conclusion:

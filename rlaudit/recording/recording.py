@@ -91,7 +91,8 @@ def _opened(path: Path, files: Sequence[Path], versions: Sequence[tuple[int, int
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for process in processes for sentence in process.missing)]
     missing += [
-        f"{part} were not recorded, because the run loaded no method that rlaudit knows for them" for part in absent
+        f"{part} were not recorded: this vLLM loaded none of the functions that rlaudit records for them"
+        for part in absent
     ]
     clocks = len({process.clock for process in processes})
     if clocks > 1:

@@ -6,9 +6,9 @@ What changed
 
 Why it matters
     With processed logprobs the mean importance ratio is below 1: it is the probability that the filter keeps. TRL's
-    pull request 7269 measures a mean ratio of 0.896 with a filter that keeps 0.895. With raw logprobs no metric shows
-    that the tokens are off-policy; only a test of the tokens themselves does. Apply the same filter in the trainer, or
-    sample without filters.
+    pull request 7269 measures a mean ratio of 0.896 with a filter that keeps a probability of 0.895. With raw logprobs
+    no metric shows that the tokens are off-policy; only a test of the tokens themselves does. Apply the same filter in
+    the trainer, or sample without filters.
 
 Example
     Reported:

@@ -54,7 +54,7 @@ def test_a_moved_pin_is_found_and_the_configs_of_the_new_tree_are_inspected_for_
     [
         ("transformers==4.57.6", "transformers==4.57.6", None),
         ("transformers==4.57.6", "transformers==5.6.0", "with transformers 4.57.6 (requirements.txt:3 pins 4.57.6), "),
-        ("numpy", "transformers==5.6.0", "with transformers 4 or 5 (no pin here says which), "),
+        ("numpy", "transformers==5.6.0", "with transformers 4 or 5 (nothing here pins it), "),
     ],
 )
 def test_the_transformers_of_both_trees_are_compared_by_their_own_pins(

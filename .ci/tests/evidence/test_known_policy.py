@@ -38,9 +38,10 @@ def test_a_filter_leaves_the_smallest_set_of_tokens_with_its_mass():
 
 def test_every_cause_that_a_log_shows_is_planted_at_three_doses():
     planted = set().union(*(fault.names for fault in CAUSES))
-    # A table has no lengths of prompts: the edges of chunks are among what only looks like a cause. The other two are
-    # planted in the first world alone.
-    assert set(all_causes()) - planted == {"chunk-boundary", "other-base", "unrelated-rows"}
+    # A table has no lengths of prompts: the edges of chunks are among what only looks like a cause. The others are
+    # planted in the first world, and turns of conversations and masks in the tests of their readers.
+    of_conversations = {"history-rendered-anew", "mask-off-sampled-span"}
+    assert set(all_causes()) - planted == {"chunk-boundary", "other-base", "unrelated-rows", *of_conversations}
     assert all(len(fault.doses) == 3 for fault in CAUSES)
     with pytest.raises(UsageError, match="gravity"):
         rows(["gravity"])

@@ -6,7 +6,7 @@ every token behind such a place has another context on either side: k3 of these 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,16 @@ METRIC = "k3"
 MUCH_FARTHER = 2.0
 
 
+WORDS: Mapping[Change, str] = {
+    Change.BEGINNING_LEFT_OUT: "the beginning of an answer is left out, as templates do with reasoning",
+    Change.END_LOST: "the end token of an answer is lost or another one",
+    Change.ANSWER_CUT: "an answer is cut at its end",
+    Change.ENCODED_AGAIN: "an answer has other tokens in places, as if it was encoded again",
+    Change.DOUBLED: "tokens between an answer and what follows are doubled",
+    Change.NOT_AN_ANSWER: "what was not sampled differs: the template, a message or the result of a tool",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChangedHistory:
     """A kind of difference: how many turns have it, and the first of them.
@@ -43,6 +53,11 @@ class ChangedHistory:
     place: int
     was: Sequence[int]
     now: Sequence[int]
+
+    @property
+    def words(self) -> str:
+        """The kind in a clause."""
+        return WORDS[Change(self.change)]
 
 
 @dataclass(frozen=True, kw_only=True)

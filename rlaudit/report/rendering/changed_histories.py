@@ -64,7 +64,7 @@ def _cost(judged: "JudgedConversations") -> Iterator[str]:
 def _change(changed: "ChangedHistory") -> str:
     ids = f"token {changed.place}: ids {_ids(changed.was)} became {_ids(changed.now)}"
     first = f"first: prompt {changed.prompt}, sample {changed.sample}, turn {changed.turn}, {ids}"
-    return f"{counted(changed.turns, 'turn')}: {changed.change} ({first})"
+    return f"{counted(changed.turns, 'turn')}: {changed.words} ({first})"
 
 
 def _ids(ids: "Sequence[int]") -> str:

@@ -25,12 +25,16 @@ NOT_SAMPLED = -1
 class Change(StrEnum):
     """A kind of difference between a prompt and what was sent and sampled before."""
 
-    BEGINNING_LEFT_OUT = "the beginning of an answer is left out, as templates do with reasoning"
-    END_LOST = "the end token of an answer is lost or another one"
-    ANSWER_CUT = "an answer is cut at its end"
-    ENCODED_AGAIN = "an answer has other tokens in places, as if it was encoded again"
-    DOUBLED = "tokens between an answer and what follows are doubled"
-    NOT_AN_ANSWER = "what was not sampled differs: the template, a message or the result of a tool"
+    # As templates do with reasoning.
+    BEGINNING_LEFT_OUT = "beginning-left-out"
+    END_LOST = "end-token-lost"
+    ANSWER_CUT = "answer-cut"
+    # Other tokens in places of an answer.
+    ENCODED_AGAIN = "encoded-again"
+    # Between an answer and what follows.
+    DOUBLED = "tokens-doubled"
+    # The template, a message or the result of a tool.
+    NOT_AN_ANSWER = "not-an-answer"
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,6 @@ class History:
 
     runs: Sequence[Run]
     differences: tuple[Difference, ...]
-    # Where the earlier tokens end in the prompt; what follows is new.
-    end: int
     # (M,) the answer that each id of the prompt is of, as far as they are the same ids.
     sampled_by_M: Integers
     # Tokens of the prompt before `end` that are in no run, as a share.
@@ -66,7 +68,7 @@ def history(whole_N: Integers, sampled_by_N: Integers, prompt_M: Integers) -> Hi
     end = runs[-1].theirs + runs[-1].length if runs else 0
     known = sum(run.length for run in runs)
     differences = tuple(_differences(runs, whole_N, sampled_by_N, prompt_M))
-    return History(runs, differences, end, sampled_by_M, 1.0 - known / max(end, 1))
+    return History(runs, differences, sampled_by_M, 1.0 - known / max(end, 1))
 
 
 def _with_end(runs: list[Run], whole_N: Integers, prompt_M: Integers) -> list[Run]:

@@ -137,7 +137,9 @@ def joined(turns: Sequence[Turn], beyond: int = 0) -> Conversations:
         if before is not None:
             request.before, request.differences = before, _doubled_end(before, request.prompt, ends)
             request.sampled_by_M[:known] = before.sampled_by_N
-    return Conversations(tuple(_joined(requests)), tuple(_first(requests)), unjoined, _untrained(requests), beyond)
+    chains = _chains(requests)
+    untrained = _untrained(requests, chains)
+    return Conversations(tuple(_joined(requests, chains)), tuple(_first(requests)), unjoined, untrained, beyond)
 
 
 def _by_prompt(turns: Sequence[Turn]) -> tuple[list[_Request], list[_Answer]]:
@@ -267,24 +269,43 @@ def _doubled_end(before: _Answer, prompt: Integers, ends: frozenset[int]) -> tup
     return ()
 
 
-def _joined(requests: Sequence[_Request]) -> Iterator[Joined]:
+@dataclass(frozen=True)
+class _Chain:
+    """How far a request is from the first answer of its conversation, and whether a history on the way differs."""
+
+    first: _Answer
+    number: int
+    changed: bool
+
+
+def _chains(requests: Sequence[_Request]) -> dict[int, _Chain]:
+    """Return the chain of each request that continues another, by its id. None of them is walked twice."""
+    chains: dict[int, _Chain] = {}
+    for request in requests:
+        path: dict[int, tuple[_Request, _Answer]] = {}
+        at = request
+        while at.before is not None and id(at) not in chains and id(at) not in path:
+            path[id(at)] = at, at.before
+            at = at.before.request
+        behind = chains.get(id(at))
+        for link, before in reversed(path.values()):
+            changed = bool(link.differences)
+            if behind is None:
+                behind = _Chain(before, 1, changed)
+            else:
+                behind = _Chain(behind.first, behind.number + 1, changed or behind.changed)
+            chains[id(link)] = behind
+    return chains
+
+
+def _joined(requests: Sequence[_Request], chains: Mapping[int, _Chain]) -> Iterator[Joined]:
     for request in requests:
         if request.before is None:
             continue
-        chain = _chain(request)
-        changed = any(link.differences for link in chain)
+        chain = chains[id(request)]
         for answer in request.answers:
             for turn in answer.turns:
-                yield Joined(turn, request.before.turns[0], len(chain), request.differences, changed)
-
-
-def _chain(request: _Request) -> list[_Request]:
-    """Return a request and those it continues, without the first. None of them comes twice."""
-    chain: list[_Request] = []
-    while request.before is not None and request not in chain:
-        chain.append(request)
-        request = request.before.request
-    return chain
+                yield Joined(turn, request.before.turns[0], chain.number, request.differences, chain.changed)
 
 
 def _first(requests: Sequence[_Request]) -> Iterator[Turn]:
@@ -294,13 +315,12 @@ def _first(requests: Sequence[_Request]) -> Iterator[Turn]:
             yield from (turn for answer in request.answers if id(answer) in continued for turn in answer.turns)
 
 
-def _untrained(requests: Sequence[_Request]) -> int:
+def _untrained(requests: Sequence[_Request], chains: Mapping[int, _Chain]) -> int:
     """Count the turns without a trained token in conversations that have turns with one."""
     turns: defaultdict[int, list[bool]] = defaultdict(list)
     for request in requests:
-        chain = _chain(request)
-        first = chain[-1].before if chain else None
+        chain = chains.get(id(request))
         for answer in request.answers:
             # A first answer stands for its conversation.
-            turns[answer.number if first is None else first.number] += [turn.trained for turn in answer.turns]
+            turns[answer.number if chain is None else chain.first.number] += [turn.trained for turn in answer.turns]
     return sum(trained.count(False) for trained in turns.values() if any(trained))

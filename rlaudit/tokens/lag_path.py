@@ -41,6 +41,10 @@ LOST_CORRELATION = 0.35
 # An engine and its trainer are as near as this, in units of what lost tokens differ by: a tenth is noise of about 0.2
 # nats on the logits (k3 0.01).
 NEAR = 0.1
+# Of what lost tokens differ by. Sequences above it that lost nothing are between near and lost: a few are too short to be
+# seen. If they are more than twice as many as those that lost, the lost ones are the far end of a mismatch of all. In
+# 2026-11 simulated: rows of others up to 1.6 times as many, a stale prefix or a wrong replica 2.2 to 28 times.
+BETWEEN, MOST_BETWEEN = 0.3, 2.0
 # Of a sequence, so much is its beginning.
 BEGINNING = 0.25
 # Nats by which a beginning agrees that is more than a few sure tokens, which agree with any: the price of a change.
@@ -247,7 +251,8 @@ def _near_elsewhere(
         np.arange(batch.offsets[suspects[place]] + s.first, batch.offsets[suspects[place]] + s.end) for place, s in far
     ]
     near = NEAR_ONE_WAY if _one_way(np.concatenate(rows), batch) else NEAR
-    most = near * float(np.average([s.cost_unshifted for _, s in far], weights=[s.tokens for _, s in far]))
+    lost = float(np.average([s.cost_unshifted for _, s in far], weights=[s.tokens for _, s in far]))
+    most = near * lost
     agreeing = [place for place in losing if agreement_of(paths[place], unrelated) >= BEGINNING_NATS]
     on_the_way = len(agreeing) >= BY_CHANCE * len(losing)
     before = [s for place in agreeing for s in paths[place] if s.lag == 0]
@@ -268,7 +273,8 @@ def _near_elsewhere(
     near_before = sum(s.tokens * s.cost_unshifted for s in before) <= most * tokens_before
     # Most of the others: one that lost agreement too late to be seen does not speak for all.
     near_others = not others_S.size or float(np.median(others_S)) <= most
-    return (near_before or not on_the_way) and near_others
+    between = int(np.count_nonzero(others_S > BETWEEN * lost))
+    return (near_before or not on_the_way) and near_others and between <= MOST_BETWEEN * len(losing)
 
 
 def agreement_of(path: Sequence[Stretch], unrelated: float) -> float:

@@ -187,6 +187,15 @@ def test_rows_that_the_trainer_finds_unlikely_are_of_other_weights_and_not_of_ot
         assert alignment_report(with_trainer(batch, trainer_T)).refused == refused
 
 
+@pytest.mark.parametrize(("least", "refused"), [(0.2, False), (1.0, True)])
+def test_the_far_end_of_a_mismatch_of_many_rows_is_no_row_of_others(least, refused):
+    batch, rng = table(prompts=100, samples=4, length=16), np.random.default_rng(3)
+    share_S = np.where(rng.random(batch.sequences) < 0.4, rng.uniform(least, 1.1, batch.sequences), 0.0)
+    share_T, other_T = np.minimum(share_S, 1.0)[batch.sequence_T], rng.permutation(batch.trainer_logprobs_T)
+    report = alignment_report(with_trainer(batch, share_T * other_T + (1 - share_T) * batch.trainer_logprobs_T))
+    assert report.refused == refused
+
+
 @pytest.mark.parametrize(("prompts", "length", "first"), [(20, 60, 20), (200, 22, 4)])
 def test_weights_that_differ_from_a_place_on_are_not_other_tokens(prompts, length, first):
     batch = table(prompts=prompts, length=length)

@@ -74,7 +74,7 @@ def outline(report: "Report") -> Outline:
             Section("others", "Elsewhere", findings_blocks(others, notes), gathers=True),
             _defaults(report),
             listed("failed", "Failed", inspected.bugs if inspected else (), indent=1),
-            listed("not-seen", NOT_SEEN, not_seen_elsewhere(report), indent=1),
+            listed("not-seen", NOT_SEEN, () if _nothing_read(report) else not_seen_elsewhere(report), indent=1),
             Section("summary", "Summary", [Prose(summary(report))] if inspected else [], gathers=True),
         ],
         lead=report.get("left_out", ""),
@@ -93,7 +93,14 @@ def _title(report: "Report") -> str:
         return _config_title(configs[0], several=False)
     before, after = versions["from"], versions["to"]
     moved = f", vLLM {before} -> {after}" if before != after else f", vLLM {after}" if after is not None else ""
-    return f"{len(configs)} rollout configs{moved}" if configs else "No rollout config"
+    return f"{len(configs)} rollout configs{moved}" if configs else "No rollout config was read"
+
+
+def _nothing_read(report: "Report") -> bool:
+    """Return True if what was named could not be read: the answer says why, and no list has more to say."""
+    inspected = report.get("inspection")
+    failed = sum(file.wanted for file in inspected.unread) if inspected else 0
+    return inspected is not None and not inspected.configs and 0 < failed >= inspected.files_read
 
 
 def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes: bool) -> Iterator[Section]:

@@ -89,30 +89,27 @@ def _columns(choice: Any) -> Iterator[Position]:
     if not isinstance(tops, list) or not len(tokens) == len(logprobs) == len(tops):
         raise NotAnAnswer("tokens, token_logprobs and top_logprobs are not of one length")
     for token, logprob, top in zip(tokens, logprobs, tops, strict=True):
-        pairs = top.items() if isinstance(top, Mapping) else ()
-        yield _position(token, logprob, pairs)
+        yield _position(token, logprob, top if isinstance(top, Mapping) else {})
 
 
 def _chat_position(entry: Any) -> Position:
-    pairs = [(_of(other, "token"), _of(other, "logprob")) for other in _list(entry, "top_logprobs", may_lack=True)]
-    return _position(_of(entry, "token"), _of(entry, "logprob"), pairs)
+    # Texts of several tokens may be the same (halves of a character): none of them is known by its text.
+    values: dict[str, list[Any]] = {}
+    for other in _list(entry, "top_logprobs", may_lack=True):
+        name, value = _of(other, "token"), _logprob(_of(other, "logprob"))
+        if isinstance(name, str):
+            values.setdefault(name, []).append(value)
+    single = {name: value for name, (value, *others) in values.items() if not others}
+    return _position(_of(entry, "token"), _of(entry, "logprob"), single)
 
 
-def _position(token: Any, logprob: Any, pairs: Any) -> Position:
+def _position(token: Any, logprob: Any, top: Mapping[str, Any]) -> Position:
     if not isinstance(token, str):
         raise NotAnAnswer("a token is no text")
-    # Texts of several tokens may be the same (halves of a character): none of them is known by its text.
-    numbers: dict[str, list[float]] = {}
-    for name, value in pairs:
-        if isinstance(name, str):
-            numbers.setdefault(name, []).append(_logprob(value))
-    single = {name: values[0] for name, values in numbers.items() if len(values) == 1}
-    return Position(
-        token,
-        _logprob(logprob),
-        {name: value for name, value in single.items() if value > CUT},
-        frozenset(name for name, value in single.items() if value <= CUT),
-    )
+    logprobs = {name: _logprob(value) for name, value in top.items()}
+    cut = frozenset(name for name, value in logprobs.items() if value <= CUT)
+    possible = {name: value for name, value in logprobs.items() if value > CUT} if cut else logprobs
+    return Position(token, _logprob(logprob), possible, cut)
 
 
 def _logprob(value: Any) -> float:

@@ -41,9 +41,9 @@ LOST_CORRELATION = 0.35
 # An engine and its trainer are as near as this, in units of what lost tokens differ by: a tenth is noise of about 0.2
 # nats on the logits (k3 0.01).
 NEAR = 0.1
-# Of what lost tokens differ by. Sequences above it that lost nothing are between near and lost: a few are too short to be
-# seen. If they are more than twice as many as those that lost, the lost ones are the far end of a mismatch of all. In
-# 2026-11 simulated: rows of others up to 1.6 times as many, a stale prefix or a wrong replica 2.2 to 28 times.
+# Of what lost tokens differ by. Sequences above it that lost nothing are between near and lost: a few are too short to
+# be seen. If they are more than twice as many as those that lost, the lost ones are the far end of a mismatch of all.
+# Simulated, 2026-11: rows of others up to 1.6 times as many, a stale prefix or a wrong replica 2.2 to 28 times.
 BETWEEN, MOST_BETWEEN = 0.3, 2.0
 # Of a sequence, so much is its beginning.
 BEGINNING = 0.25

@@ -1,5 +1,7 @@
 """What logs alone say of the meaning, on sound tables that are hard to tell from wrong ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from compare_tokens import compare
@@ -40,6 +42,16 @@ def test_a_constant_shift_is_not_another_temperature_of_the_trainer(seed: int, e
 def test_first_choices_too_many_are_the_reports_fault_only_if_the_trainer_can_know_better(world, kind):
     found = compare([logged(tops=True, entropy=False, **world)], RAW, RAW)
     assert found.meaning.kind is kind
+
+
+@pytest.mark.parametrize("far", [0, 1, 1600])
+def test_one_token_that_is_far_off_does_not_make_the_report_another_than_the_trainers(far):
+    batch = logged(tops=True, entropy=False, temperature=0.8, sampler_at=0.8)
+    rollout_T = batch.rollout_logprobs_T.copy()
+    rollout_T[:far] -= 8.0
+    asked = Semantics(temperature=0.8)
+    found = compare([replace(batch, rollout_logprobs_T=rollout_T)], asked, asked)
+    assert (found.meaning.kind is Kind.HIDDEN_SAMPLING) == (far < 2)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from packaging.version import Version
 from reading import put
+from yaml_tables import table_of
 
 from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.readers import config_file, mapping, python, serve, server_of_a_program, server_report
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 OF_VLLM = (config_file, mapping, python, serve, server_of_a_program, server_report)
 READERS = {module.__name__.rpartition(".")[2]: module.DIALECT for module in OF_VLLM} | dict(declared())
 SECTIONS = ("engine", "sampling", "environment", "trainer", "options")
-TABLE = yaml.safe_load(Path(__file__).with_name("what_readers_read.yaml").read_text(encoding="utf-8"))
+TABLE = table_of(__file__)
 ROWS = [
     pytest.param(rows[0].get("every", {}) | row, id=f"{sentence} {number}")
     for sentence, rows in TABLE.items()

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from yaml_tables import table_of
 
 from rlaudit.curves.curve import run_of, step_keys
 from rlaudit.curves.open_run import known_readers, open_run
 from rlaudit.errors import NotFinished, UsageError
 
 Row = dict[str, Any]
-TABLE = yaml.safe_load(Path(__file__).with_name("logs.yaml").read_text(encoding="utf-8"))
+TABLE = table_of(__file__)
 ROWS = [
     pytest.param(rows[0].get("every", {}) | row, id=f"{sentence} {number}")
     for sentence, rows in TABLE.items()

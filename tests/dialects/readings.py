@@ -17,9 +17,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import yaml
 from packaging.version import Version
 from reading import put, source_of
+from yaml_tables import yaml_table
 
 from rlaudit.configs.dialects.declared import declared
 from rlaudit.configs.elsewhere import Elsewhere
@@ -40,7 +40,7 @@ Table = dict[str, Any]
 
 def tables() -> dict[str, Table]:
     """The tables by framework."""
-    return {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(READINGS.glob("*.yaml"))}
+    return {path.stem: yaml_table(path) for path in sorted(READINGS.glob("*.yaml"))}
 
 
 def rows(table: Table) -> Iterator[tuple[str, Table]]:

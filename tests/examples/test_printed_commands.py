@@ -4,16 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from printed_commands import check, commands_of
 from simulated_audit import findings
+from yaml_tables import yaml_table
 
 from rlaudit.rules import known_rules
 from rlaudit.rules.advisories import known_advisories
 from rlaudit.rules.audit.trial import Trial
 
 ROOT = Path(__file__).parents[2]
-VERDICTS = yaml.safe_load((ROOT / "tests" / "rules" / "verdicts.yaml").read_text(encoding="utf-8"))
+VERDICTS = yaml_table(ROOT / "tests" / "rules" / "verdicts.yaml")
 PRINTED = sorted(path for name in ("expected.txt", "*.md") for path in (ROOT / "examples").rglob(name))
 CONFIRM = re.compile(r"^\s*confirm: (.*)$|^\s*Confirm: `(.*)`$", re.MULTILINE)
 NEXT = re.compile(r"^\s*next:? (.*)$|^\*\*Next:\*\* (.*)$", re.MULTILINE)

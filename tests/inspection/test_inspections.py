@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from reading import put
+from yaml_tables import table_of
 
 from rlaudit.cli.app import run
 
 Row = dict[str, Any]
-TABLE = yaml.safe_load(Path(__file__).with_name("inspections.yaml").read_text(encoding="utf-8"))
+TABLE = table_of(__file__)
 ROWS = [
     pytest.param(rows[0].get("every", {}) | row, id=f"{sentence} {number}")
     for sentence, rows in TABLE.items()

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from simulated_audit import findings
+from yaml_tables import yaml_table
 
 from rlaudit.rules import known_rules
 from rlaudit.rules.audit.finding import Finding
@@ -16,7 +16,7 @@ SILENT = "silent"
 
 def rows() -> Iterator[Any]:
     """The rows of verdicts.yaml: rule, what it says (`warning with a safe fix`, several by commas), config, words."""
-    table = yaml.safe_load(Path(__file__).with_name("verdicts.yaml").read_text(encoding="utf-8"))
+    table = yaml_table(Path(__file__).with_name("verdicts.yaml"))
     for rule, sentences in table.items():
         for sentence, cases in sentences.items():
             for number, case in enumerate(cases):

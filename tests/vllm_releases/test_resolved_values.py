@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from packaging.version import Version
 from vllm_settings import config_of, resolved
+from yaml_tables import table_of
 
 from rlaudit.settings.rollout_config import Origin
 from rlaudit.unknown import Unknown
@@ -15,7 +15,7 @@ from rlaudit.vllm.machine import MACHINES, machine_named
 from rlaudit.vllm.resolve import resolution_rules, resolve
 
 V0 = {"environment": {"VLLM_USE_V1": "0"}}
-TABLE = yaml.safe_load(Path(__file__).with_name("resolved_values.yaml").read_text(encoding="utf-8"))
+TABLE = table_of(__file__)
 ROWS = [
     pytest.param(name, rows[0].get("every", {}) | row, id=f"{name} {number}")
     for name, rows in TABLE.items()

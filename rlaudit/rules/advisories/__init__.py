@@ -13,7 +13,7 @@ curves mean something else with it: then `curves` says it of a log that has one,
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,6 +43,7 @@ def in_some_releases(keys: Iterable[str]) -> list[str]:
     ]
 
 
+@cache
 def has_rule(name: str) -> bool:
     """Return whether a rule of the same name reports an advisory's defect, since conditions do not suffice."""
     return find_spec(f"rlaudit.rules.{name.replace('-', '_')}") is not None

@@ -54,16 +54,16 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"{engine_of(audit.after)} runs rollouts with {setting}={value}; the trainer runs in {precision}."
         if audit.config.facts.importance_sampling_correction is True:
             severity = Severity.NOTE
-            message += " The importance-sampling correction is on, as it should be then."
+            message += " The importance-sampling correction is on, as quantized rollouts need it."
         else:
             severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
-            message += " Expect a mismatch that only a correction in the objective can answer."
+            message += " Expect a mismatch that only a correction in the objective can reduce."
         yield RULE.finding(
             audit,
             severity,
             setting,
             message,
-            confirm=Trial(look="run it again without this setting, and compare the two"),
+            confirm=Trial(look="run it again without this setting, and compare both runs"),
         )
 
 

@@ -59,21 +59,24 @@ def check(audit: Audit) -> Iterator[Finding]:
         runs = audit.after.value(lost.name)
         open_ = isinstance(runs, Unknown)
         reaches = "may not reach" if open_ else "never reaches"
-        loss = f"{lost.name}={lost.written} {reaches} the engine: {lost.reason}"
+        loss = f"{lost.name}={lost.written} {reaches} the engine"
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
-                f"It is not known which value vLLM {audit.after.version} runs with.{_way_out(audit, lost)}",
+                f"{loss}, so it is not known with which {lost.name} vLLM {audit.after.version} runs",
             )
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
-            effect = f"vLLM {audit.after.version} runs with {lost.name}=True.{_way_out(audit, lost)}"
+            effect = f"{loss}, so vLLM {audit.after.version} runs with {lost.name}=True"
             if _is_so_already(audit, lost):
                 severity = Severity.WARNING if lost.place.path != audit.config.path else severity
         else:
             severity = Severity.NOTE
-            effect = f"vLLM {audit.after.version} runs with {lost.name}={runs} by itself, so nothing is lost yet."
-        message = f"{loss}. {effect}"
+            effect = (
+                f"{loss}, but vLLM {audit.after.version} runs with {lost.name}={runs} by itself: nothing is lost yet"
+            )
+        way_out = _way_out(audit, lost) if open_ or runs is True else ""
+        message = f"{effect}: {lost.reason}.{way_out}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 
 

@@ -205,7 +205,7 @@ class Reading:
     def sentence(self, clause: Clause) -> str:
         """Return the reason that a clause gives, with the file that decides it."""
         where = self._files(clause)
-        return f"{clause['because']} [{where}]" if where else str(clause["because"])
+        return f"{clause['because']} [read in {where}]" if where else str(clause["because"])
 
     def _files(self, clause: Clause) -> str:
         files = [file.rpartition("/")[2] for file in filled(clause.get("at", {}), None, self.tree.call)]

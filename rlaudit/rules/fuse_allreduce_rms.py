@@ -60,7 +60,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if written is None or written.value is None:
         off = {"pass_config": {PASS: False}}
         fix = audit.fix("Keep all-reduce and RMSNorm apart, as before", safe=True, compilation_config=off)
-    look = f"this needs {ranks} GPUs. The arm with enforce-eager runs without the fusion: compare the arm without it"
+    look = f"this needs {ranks} GPUs. enforce-eager switches the fusion off: compare the arms with and without it"
     confirm = Trial(("enforce-eager",), look=look)
     decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
     by = ("tensor_parallel_size",)

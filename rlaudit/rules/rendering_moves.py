@@ -55,7 +55,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     )
     line = audit.config.renders
     if line is None:
-        message += " Compare the tokens of both releases. To keep them, send token ids, or call apply_chat_template"
+        message += (
+            " Compare the tokens of both releases. To keep today's tokens, send token ids, or call apply_chat_template"
+        )
         message += " with return_dict=False."
         yield RULE.finding(audit, Severity.NOTE, "transformers", message, confirm=CONFIRM)
     else:

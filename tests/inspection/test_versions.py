@@ -64,11 +64,11 @@ def test_a_lock_file_comes_before_a_pin_and_the_nearest_folder_before_both(tmp_p
     [
         (
             'dependencies = ["vllm>=0.9,<1"]',
-            "pyproject.toml requires vllm>=0.9,<1: a range, not one version, so it is not used",
+            "pyproject.toml allows a range of versions (vllm>=0.9,<1), so rlaudit takes no vLLM version from it",
         ),
         (
             'a = ["vllm==0.9.0"]\nb = ["vllm==0.18.1"]',
-            "names several vLLM versions (0.9.0, 0.18.1): none is taken from it",
+            "names several vLLM versions (0.9.0, 0.18.1), so rlaudit takes none of them",
         ),
     ],
 )

@@ -204,12 +204,17 @@ class Reading:
 
     def sentence(self, clause: Clause) -> str:
         """Return the reason that a clause gives, with the file that decides it."""
-        where = self._files(clause)
-        return f"{clause['because']} [read in {where}]" if where else str(clause["because"])
+        files = self._names_of_files(clause)
+        where = f"[source: {files} in {self.spec.title} {self.spec.declared['read']}]" if files else ""
+        return f"{clause['because']} {where}".strip()
 
     def _files(self, clause: Clause) -> str:
-        files = [file.rpartition("/")[2] for file in filled(clause.get("at", {}), None, self.tree.call)]
-        return f"{self.spec.title} {', '.join(dict.fromkeys(files))}, {self.spec.declared['read']}" if files else ""
+        files = self._names_of_files(clause)
+        return f"{self.spec.title} {files}, {self.spec.declared['read']}" if files else ""
+
+    def _names_of_files(self, clause: Clause) -> str:
+        files = (file.rpartition("/")[2] for file in filled(clause.get("at", {}), None, self.tree.call))
+        return ", ".join(dict.fromkeys(files))
 
 
 def sets_up_rollouts(spec: Spec, tree: Tree, source: Source) -> Truth:

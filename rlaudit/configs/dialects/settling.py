@@ -108,8 +108,8 @@ def _leave_open(reading: Reading, kind: str, name: str, possible: list[Outcome],
     # The last clause that is open itself has the reason.
     opens = [outcome for outcome in possible if outcome.node is None and isinstance(outcome.value, Unknown)]
     values = list(dict.fromkeys(_in_words(outcome) for outcome in opens[-1:] or possible))
-    either = values[0] if opens else f"the value is either {' or '.join(values)}"
-    sentence = f"{either}; {reason.reason}"
+    either = f"{values[0]};" if opens else f"the value is either {' or '.join(values)}, since"
+    sentence = f"{either} {reason.reason}"
     node = next((outcome.node for outcome in possible if outcome.node is not None), None)
     lost = next((outcome for outcome in possible if outcome.loss is not None and outcome.node is not None), None)
     # A value that may arrive all the same is only open, unless it may stop the start.
@@ -143,7 +143,7 @@ def _in_words(outcome: Outcome) -> str:
     if outcome.loss is not None:
         return "dropped"
     if outcome.is_nothing:
-        return "left to vLLM"
+        return "vLLM's own default"
     return outcome.value.reason if isinstance(outcome.value, Unknown) else str(outcome.value)
 
 

@@ -199,7 +199,7 @@ def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool, ro
         write=_writer(engine.node, source),
     )
     config = replace(config, called=engine.called if several else "")
-    config = replace(config, engine=Elsewhere(f"the program that reads {who} may set further ones", config.engine))
+    config = replace(config, engine=Elsewhere(f"the program that reads {who} may add engine arguments", config.engine))
     return replace(config, sampling=Elsewhere(why_unknown)) if why_unknown else config
 
 

@@ -60,7 +60,7 @@ def _executor(view: Resolution) -> Resolved:
         possible = [_by_executor(executor, view) for executor in given.among]
         agree = bool(possible) and all(outcome.value is possible[0].value for outcome in possible)
         # A config or a framework may give Ray, or a class of its own.
-        because = replace(given, reason=f"the executor decides, and {given.reason}", hangs_on=given.fact)
+        because = replace(given, reason=f"the default depends on the executor, and {given.reason}", hangs_on=given.fact)
         return possible[0] if agree else Resolved(because, "not every executor supports it")
     return _by_executor(view.value("distributed_executor_backend"), view)
 

@@ -62,7 +62,7 @@ def _by_model(view: Resolution) -> Resolved:
         return Resolved("V2", "nothing in this config keeps Model Runner V1")
     checkpoint, how = view.checkpoint, ""
     if checkpoint is None and (checkpoint := published(view)) is not None:
-        how = " (known by the model's name)"
+        how = " (inferred from the model's name)"
     architectures = set(checkpoint.get("architectures") or ()) if checkpoint is not None else None
     if not architectures:
         reason = "from 0.22.0 to 0.28, the model's architecture decides, and the checkpoint is not here"

@@ -30,8 +30,7 @@ INSPECT = ("inspect", "base.yaml", "--from", "0.8.5", "--to", "0.18.1")
 PROCESSED = ("compare", "vllm-0.18.1-processed.parquet", "--temperature", "0.7")
 QUESTION = """\
 TRL 0.23.1 trained the same program on vLLM 0.8.5 and on 0.10.2 (SmolLM2-135M, temperature 0.7, float32, on a CPU).
-`rlaudit record -- python train.py` recorded what the training requested from vLLM, and what vLLM returned.
-All that follows is computed now, from these recordings.
+`rlaudit record` wrote down what the training requested and what vLLM returned. What follows is computed now.
 """
 YOURS = """\
 Yours:
@@ -77,7 +76,8 @@ def _parts() -> Iterator[str]:
     yield _heading("Is it still the same training?", DIAGNOSE)
     yield from _layers(DIAGNOSE)
     yield _heading(
-        "Can rlaudit find this in a config, before anything runs? A config of PipelineRL, written for 0.8.5:", INSPECT
+        "Can rlaudit find this mismatch in a config, before anything runs? A config of PipelineRL, written for 0.8.5:",
+        INSPECT,
     )
     for finding in _report(INSPECT)["findings"]:
         if finding["severity"] == "error":

@@ -5,7 +5,7 @@ What changed
     of updating weights. `rlaudit list advisories --from X --to Y` names all that a move enters.
 
 Why it matters
-    All but one of those things hold here. The one that is left decides, and those who run the job know it.
+    All but one of the defect's conditions hold here. The last one decides, and the people who run the job know it.
 
 Example
     Reported:

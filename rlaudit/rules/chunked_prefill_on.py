@@ -6,8 +6,8 @@ What changed
     false, of which it warns (0.18.1 vllm/engine/arg_utils.py:2081).
 
 Why it matters
-    The place of the cut decides which kernels compute a prompt, beside which other tokens. The same prompt no longer
-    rounds the same way. The effect is small and spread over all tokens; it explains noise, not a bias.
+    The place of the cut decides which kernels compute a prompt, and together with which other tokens. So the same
+    prompt no longer rounds the same way. The effect is small and spread over all tokens: it is noise, not a bias.
 
 Example
     Reported:

@@ -1,4 +1,4 @@
-"""No metric of the rollout-trainer mismatch is logged as this is configured.
+"""This config writes no metric of the mismatch between rollout and trainer.
 
 What changed
     Nothing in vLLM. TRL, OpenRLHF and ms-swift log the mismatch only where their correction is on, OpenRLHF does

@@ -1,4 +1,4 @@
-"""A clip range is narrower than engine and trainer usually lie apart.
+"""A clip range is narrower than the usual mismatch between engine and trainer.
 
 What changed
     Nothing by itself. A clip range is taken over from a recipe whose ratio is of two forward passes of the trainer, or

@@ -23,7 +23,8 @@ Example
         sampling: {top_p: 1.0}
 
 Safe to ignore when
-    The filter keeps practically everything (top_p=0.999 of a peaked distribution), or the trainer applies it.
+    The filter keeps practically all probability (top_p=0.999 of a peaked distribution), or the trainer applies the
+    filter, too.
 
 How to confirm
     `rlaudit ablate quick` with your sampling parameters: the report names what the filter keeps. vLLM 0.28.0 and later

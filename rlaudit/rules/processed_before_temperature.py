@@ -6,8 +6,8 @@ What changed
     Source: vllm/v1/sample/sampler.py (0.10.0:41, 0.10.2:143), vLLM pull request 22387.
 
 Why it matters
-    The setting looks right and the numbers are not. Against a trainer that divides by the temperature they are as wrong
-    as raw logprobs. prime-rl patched vLLM for this (its issue 697).
+    The setting looks right, but the logprobs are wrong. For a trainer that divides by the temperature, they are as
+    wrong as raw logprobs. prime-rl patched vLLM for this (its issue 697).
 
 Example
     Reported:

@@ -6,8 +6,8 @@ What changed
 
 Why it matters
     FP8 weights or KV cache move logprobs by more than any scheduling default. NeMo-RL reports k3 of 0.0018 to 0.0031
-    nats with FP8 rollouts, and accepts 0.001 otherwise. It is a choice that needs a correction in the objective, and a
-    noise level that hides smaller causes during a migration.
+    nats with FP8 rollouts, and accepts 0.001 otherwise. Quantized rollouts need a correction in the objective, and
+    their noise hides smaller causes during a migration.
 
 Example
     Reported:

@@ -28,8 +28,8 @@ Example
         engine: {logprobs_mode: processed_logprobs}
 
 Safe to ignore when
-    The trainer never reads the returned logprobs (it recomputes old logprobs and logs no mismatch), or it scores
-    with temperature 1.
+    The trainer never reads the returned logprobs (it recomputes old logprobs and writes no metric of the mismatch),
+    or it scores with temperature 1.
 
 How to confirm
     `rlaudit ablate v0-to-v1` with your temperature: the factor `logprobs-mode` alone must bring the mean ratio to

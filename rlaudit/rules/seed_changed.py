@@ -5,7 +5,7 @@ What changed
     mixes the data-parallel rank into the seed, so ranks no longer sample alike.
 
 Why it matters
-    Logprobs keep their meaning; which tokens are drawn does not. Two starts of the same engine now draw the same
+    Logprobs keep their meaning, but other tokens are drawn. Two starts of the same engine now draw the same
     tokens, which can look like less variance than there is.
 
 Example

@@ -6,8 +6,8 @@ What changed
     without a seed stopped vLLM up to 0.10.2. AsyncLLM is V1's own class, and stops if V0 would run.
 
 Why it matters
-    What an audit says to have moved is relative to a release that never ran this job. Findings about defaults may be
-    true of a migration that took place long ago.
+    This report compares the new release with one that never ran this job. So its findings about defaults may belong
+    to a migration that took place long ago.
 
 Example
     Reported:

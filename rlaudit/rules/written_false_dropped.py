@@ -1,13 +1,13 @@
 """A `false` is written, and it never reaches the engine, which runs with its own default.
 
 What changed
-    Nothing in vLLM's default: the way there loses it. `vllm serve --config` drops every false up to 0.27.1, and later
-    every false under a key with underscores. Several frameworks build a command line and leave out what is false. That
-    went unnoticed while vLLM's defaults were off. V1 turned many of them on.
+    vLLM's default did not change: the false is lost on its way to vLLM. `vllm serve --config` drops every false up to
+    0.27.1, and later every false under a key with underscores. Several frameworks build a command line and leave out
+    settings that are false. That went unnoticed while vLLM's defaults were off. V1 turned many of them on.
 
 Why it matters
-    The config says off and the engine runs on. A search for the cause of a mismatch reads the config and rules out the
-    very setting that is at work.
+    The config switches a setting off, and the engine runs with the setting on. Someone who looks for the cause of a
+    mismatch reads the config, and rules out the very setting that causes it.
 
 Example
     Reported:
@@ -25,8 +25,8 @@ Example
         engine: {enable_prefix_caching: false}
 
 Safe to ignore when
-    the engine's own default is off too; then this is a note. Where both releases lose it and run with true, the move
-    changes nothing; of a line that is only inherited this is a warning then.
+    the engine's own default is off, too; then this is a note. If both releases lose the false and run with true, the
+    move changes nothing. If the line is also inherited from another file, this is then a warning.
 
 How to confirm
     Look for the setting in "non-default args" of the engine's start-up log: a dropped false is missing there.

@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             by_fact.setdefault(undecided[0][1].fact, []).append(advisory)
     for fact, advisories in by_fact.items():
         names = [advisory.name for advisory in advisories]
-        message = f"Undecided: {', '.join(names)} ({fact})."
+        message = f"These known defects may occur here: {', '.join(names)} ({fact})."
         yield RULE.finding(audit, Severity.NOTE, names[0], message, confirm=f"rlaudit explain {names[0]}")
 
 

@@ -115,7 +115,7 @@ class Reading:
         option = f"{OPTION} {package.names[0]}==X" if package is not None else ""
         if here is not None and here.pinned_at and option:
             return f"the {title} release in place of {here.version} ({here.pinned_at}) is not known: {option}"
-        return f"{title}'s release is not known: {f'pin it, or {option}' if option else 'nothing here says it'}"
+        return f"{title}'s release is not known: {f'pin it, or give {option}' if option else 'nothing here names it'}"
 
     def node(self, path: str) -> Node | None:
         """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""

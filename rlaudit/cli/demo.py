@@ -30,7 +30,7 @@ INSPECT = ("inspect", "base.yaml", "--from", "0.8.5", "--to", "0.18.1")
 PROCESSED = ("compare", "vllm-0.18.1-processed.parquet", "--temperature", "0.7")
 QUESTION = """\
 TRL 0.23.1 trained the same program on vLLM 0.8.5 and on 0.10.2 (SmolLM2-135M, temperature 0.7, float32, on a CPU).
-`rlaudit record -- python train.py` wrote down what it asked of vLLM and what it got. What follows is computed now.
+`rlaudit record` wrote down what the training requested and what vLLM returned. What follows is computed now.
 """
 YOURS = """\
 Yours:
@@ -75,12 +75,15 @@ def _parts() -> Iterator[str]:
     yield f"{QUESTION}\n"
     yield _heading("Is it still the same training?", DIAGNOSE)
     yield from _layers(DIAGNOSE)
-    yield _heading("Would a config have shown it before anything ran? One of PipelineRL, written for 0.8.5:", INSPECT)
+    yield _heading(
+        "Can rlaudit find this mismatch in a config, before anything runs? A config of PipelineRL, written for 0.8.5:",
+        INSPECT,
+    )
     for finding in _report(INSPECT)["findings"]:
         if finding["severity"] == "error":
             yield _entry(f"ERROR {finding['rule']}", finding["message"])
     yield _heading(
-        "Does processed_logprobs, which both name, take it away? On tokens of 0.18.1 that the trainer scored:",
+        "Does processed_logprobs remove this mismatch? Tokens that vLLM 0.18.1 sampled and the trainer scored:",
         PROCESSED,
     )
     yield from _layers(PROCESSED)

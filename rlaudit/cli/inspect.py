@@ -165,5 +165,6 @@ def _say_what_cannot_run(version: str) -> None:
     needed = newer_glibc(version, "cpu", here)
     if needed:
         nearest = nearest_alike(version, "cpu", here, machine_named("cpu"))
-        instead = f". Ablate {nearest} instead, which has the same defaults" if nearest is not None else ""
+        same = f"vLLM {nearest} has the same defaults and runs here: use it for the ablation"
+        instead = f". {same}" if nearest is not None else ""
         say(f"no CPU build of vLLM {version} runs here: it needs glibc {needed}, this machine has {here}{instead}")

@@ -36,5 +36,7 @@ def report(
         document = unfinished_document(run)
         say(f"{run} has no report.json: the run has not finished; {document['layers'][0].next}")
     else:
-        raise UsageError(f"{run}: no such run", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
+        raise UsageError(
+            f"{run}: no such run", "give a folder that rlaudit ablate wrote, or a file that --output json:FILE wrote"
+        )
     return write_outputs(outputs, document)

@@ -124,7 +124,7 @@ class Draft:
         if counted and 0 < prod(ranks) <= devices:
             self.trains(TrainerFacts(replicas=devices // prod(ranks)), f"{note} / ranks of one engine", node)
         else:
-            self.not_seen.append(f"the number of rollout engines: {missing}")
+            self.not_seen.append(f"the number of rollout engines is not known: {missing}")
 
     def done(
         self,

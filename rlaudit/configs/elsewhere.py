@@ -58,4 +58,4 @@ def left_open(config: RolloutConfig, arguments: Node | None, name: str) -> Rollo
     if not why:
         return config
     engine = Elsewhere(f"it may be among the further keys of {name}", config.engine)
-    return replace(config, engine=engine, not_seen=(*config.not_seen, f"further keys of {name}: {why}"))
+    return replace(config, engine=engine, not_seen=(*config.not_seen, f"further keys of {name} are not known: {why}"))

@@ -19,6 +19,6 @@ def in_here_documents(source: Source) -> Iterator[str]:
     for match in _OPENS.finditer(source.text) if source.is_shell else ():
         place = f"{source.path}:{source.text.count(chr(10), 0, match.start()) + 1}"
         if match["file"]:
-            yield f"{place}: {match['file']}, which the script writes itself, is not read: inspect that file"
+            yield f"{place}: {match['file']}, which the script writes itself, was not read: inspect that file"
         else:
-            yield f"{place}: the program that the script holds itself is not read: inspect it as a file"
+            yield f"{place}: the program inside the script was not read: write it to a file, and inspect that"

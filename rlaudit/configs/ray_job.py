@@ -43,7 +43,7 @@ def take_job_environment(draft: Draft, source: Source, command: Command, prefixe
     of_job = within(runtime, "env_vars")
     for part in (runtime, of_job):
         if part is not None and isinstance(part.value, Unknown):
-            draft.not_seen.append(f"the variables of {option}: {part.value.reason}")
+            draft.not_seen.append(f"the variables of {option} are not known: {part.value.reason}")
     for name, node in command.variables.items():
         if name.startswith(prefixes):
             draft.lose(name, node, Loss.NOT_PASSED, _NOT_HANDED_ON)

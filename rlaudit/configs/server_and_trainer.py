@@ -68,7 +68,8 @@ def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
 def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
     elsewhere = (trainer.path,) if trainer.path != server.path else ()
     if not asks_a_server(trainer):
-        idle = f"the server in line {server.place.line if server.place else 1}: this trainer builds its engine itself"
+        line = server.place.line if server.place else 1
+        idle = f"the server in line {line} was not read: this trainer builds its engine itself"
         parts, not_seen = (*elsewhere, *trainer.parts), (*trainer.not_seen, idle)
         return replace(trainer, path=server.path, place=server.place, parts=parts, not_seen=not_seen)
     answered = {part.sentence for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}

@@ -142,7 +142,7 @@ def inspect_file(
         if device is not None:
             devices.append(device.sentence)
     left = len(engines.pairs) - MOST_ENGINES
-    further = (f"{file.path}: {left} more engines after the first {MOST_ENGINES}",) if left > 0 else ()
+    further = (f"{file.path}: {left} engines after the first {MOST_ENGINES} were not inspected",) if left > 0 else ()
     if configs and not devices and not context.machine_known:
         devices += of_other_devices(file.source)
     not_seen = (*engines.not_seen, *further, *dict.fromkeys(devices))

@@ -141,7 +141,7 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
     for dialect in recognised:
         if dialect.specific < best:
             if _says_more(dialect, source, versions[1], pairs):
-                not_seen.append(f"{source.path}: what it may say to {dialect.title} by itself is not read")
+                not_seen.append(f"{source.path}: further settings that only {dialect.title} would use were not read")
             continue
         try:
             before = _read(source, dialect, plain, versions[0])
@@ -160,7 +160,9 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
     not_seen += _decided_when_it_runs(source, [pair.after for pair in pairs])
     not_seen += in_here_documents(source)
     not_seen += unread_variables(source, [pair.after for pair in pairs])
-    not_seen += [f"{source.path}: a part of it is not read: {_at_line(error)}" for error in source.refusals.values()]
+    not_seen += [
+        f"{source.path}: a part of this file was not read: {_at_line(error)}" for error in source.refusals.values()
+    ]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
 
 
@@ -169,7 +171,7 @@ def _models_elsewhere(config: RolloutConfig) -> Iterator[str]:
     for setting in (config.model, config.engine.get("generation_config")):
         folder = setting.value if setting is not None else None
         if isinstance(folder, str) and is_folder(folder) and not may_read(config, Path(folder)):
-            yield f"{folder}: the model's files are outside of the work tree, not read: name this folder, too"
+            yield f"{folder}: the model's files were not read: they lie outside of the work tree. Name this folder, too"
 
 
 def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> Iterator[str]:
@@ -181,7 +183,7 @@ def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> I
     for path in sorted({path for path, _ in places}):
         lines = [line for file, line in sorted(places) if file == path]
         listed = f"lines {', '.join(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
-        yield f"{path}: what a run decides in {listed}; `rlaudit record` writes it down"
+        yield f"{path}: only a run decides the values in {listed}; `rlaudit record` shows them"
 
 
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
@@ -230,7 +232,7 @@ def _paired(
         old = by_place.pop((config.path, config.place), None)
         if old is None:
             alone.append(
-                f"{config.place or config.path}: this engine is set up under the newer vLLM only, not compared"
+                f"{config.place or config.path}: this engine is set up under the newer vLLM only, so not compared"
             )
             old = config
         pairs.append(ConfigPair(dialect, old, config))
@@ -275,4 +277,6 @@ def _mappings(root: Node) -> Iterator[Node]:
 
 def _unread(source: Source, variables: Mapping[str, Node]) -> str:
     line = min(node.place.line for node in variables.values())
-    return f"{source.path}:{line}: {', '.join(variables)}: set in a section that is not read; the engine may get them"
+    return (
+        f"{source.path}:{line}: {', '.join(variables)}: this section was not read, and the engine may get its variables"
+    )

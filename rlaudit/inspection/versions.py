@@ -86,7 +86,10 @@ def choose(
         ]
         return Versions(before, after, tuple(remarks))
     too_old = (f"{hint.where} says vLLM {hint.version}" for hint in hints.hints if hint.version < oldest)
-    remarks = [*hints.remarks, *(f"{pin}, older than the catalogue ({oldest}): not used" for pin in too_old)]
+    remarks = [
+        *hints.remarks,
+        *(f"{pin}. This is older than the catalogue ({oldest}), so it was not used" for pin in too_old),
+    ]
     if not usable:
         only = before or after
         if only is not None:
@@ -94,7 +97,10 @@ def choose(
                 f"only {only} was given, so no move is judged; add {'--from' if before is None else '--to'} VERSION"
             )
             return Versions(only, only, tuple(remarks))
-        remarks.append(f"nothing says which vLLM runs: inspected at the newest known, {newest}; give --from and --to")
+        remarks.append(
+            f"nothing says which vLLM runs, so rlaudit inspects for the newest known release, {newest}; "
+            "give --from and --to"
+        )
         return Versions(newest, newest, tuple(remarks))
     hint = usable[0]
     others = dict.fromkeys(f"{other.where} says {other.version}" for other in usable if other.version != hint.version)
@@ -122,7 +128,8 @@ def _in_file(file: PinnedIn) -> Hints:
     ranges = dict.fromkeys(pin.written for pin in file.pins if span(pin) is not None)
     return Hints(
         remarks=tuple(
-            f"{where} requires vllm{bounds}: a range, not one version, so it is not used" for bounds in ranges
+            f"{where} allows a range of versions (vllm{bounds}), so rlaudit takes no vLLM version from it"
+            for bounds in ranges
         )
     )
 
@@ -136,6 +143,6 @@ def _one_or_none(pins: Sequence[Pin], where: str) -> Hints:
     exact = [(pin.version, pin.line) for pin in pins if pin.version is not None]
     versions = sorted({version for version, _ in exact})
     if len(versions) > 1:
-        remark = f"{where} names several vLLM versions ({', '.join(map(str, versions))}): none is taken from it"
+        remark = f"{where} names several vLLM versions ({', '.join(map(str, versions))}), so rlaudit takes none of them"
         return Hints(remarks=(remark,))
     return Hints(tuple(Hint(version, f"{where}:{line}") for version, line in exact[:1]))

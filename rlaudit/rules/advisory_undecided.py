@@ -5,7 +5,7 @@ What changed
     of updating weights. `rlaudit list advisories --from X --to Y` names all that a move enters.
 
 Why it matters
-    All but one of those things hold here. The one that is left decides, and those who run the job know it.
+    All but one of the defect's conditions hold here. The last one decides, and the people who run the job know it.
 
 Example
     Reported:
@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             by_fact.setdefault(undecided[0][1].fact, []).append(advisory)
     for fact, advisories in by_fact.items():
         names = [advisory.name for advisory in advisories]
-        message = f"Undecided: {', '.join(names)} ({fact})."
+        message = f"These known defects may occur here: {', '.join(names)} ({fact})."
         yield RULE.finding(audit, Severity.NOTE, names[0], message, confirm=f"rlaudit explain {names[0]}")
 
 

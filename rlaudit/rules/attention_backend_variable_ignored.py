@@ -5,8 +5,8 @@ What changed
     up to 0.16.0 it is ignored in silence, from 0.17.0 with the warning "Unknown vLLM environment variable".
 
 Why it matters
-    The engine runs the backend that it finds best for the device. Attention rounds differently in each, and a
-    backend that was chosen for agreement with the trainer is gone without a word.
+    The engine runs the backend that it finds best for the device. Attention rounds differently in each backend, and
+    a backend that was chosen for agreement with the trainer is replaced without a message.
 
 Example
     Reported:

@@ -63,7 +63,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif backend is None and audit.config.facts.weight_updates is WeightUpdates.IN_FLIGHT:
         message = (
             f"{VARIABLE} pins NCCL in the engine's process. If weights arrive over NCCL, the trainer needs the same "
-            "NCCL_ variables; this file does not say how they arrive."
+            "NCCL_ variables. This file does not say how weights arrive."
         )
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=confirm)
 

@@ -46,7 +46,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     after = audit.after
     if _below(after, LENGTH) and after.value(CHUNKED) is False:
         message = f"{BATCH} {after.value(BATCH)} is less than {LENGTH} {after.value(LENGTH)} and prompts are not "
-        message += f"chunked: vLLM {after.version} stops with a ValueError. Raise it, or chunk prompts."
+        message += f"chunked: vLLM {after.version} stops with a ValueError. Raise {BATCH}, or chunk prompts."
         chunked_today = audit.migrates and audit.before.value(CHUNKED) is True
         fix = audit.fix("Chunk prompts, as today", safe=True, enable_chunked_prefill=True) if chunked_today else None
         yield RULE.finding(audit, Severity.ERROR, BATCH, message, fix)

@@ -5,7 +5,7 @@ What changed
     0.18.0 made "disabled" the default (vllm#36318). 0.32.0 removed the code, and ignores the flag.
 
 Why it matters
-    It computes attention over the shared prefix once for the whole batch. That is another kernel and another order of
+    Cascade attention computes the shared prefix once for the whole batch. That is another kernel and another order of
     summation for exactly the prompts that RL repeats. A100s returned wrong results for a time (vllm#22103).
 
 Example

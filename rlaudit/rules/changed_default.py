@@ -6,8 +6,8 @@ What changed
     repeated.
 
 Why it matters
-    Each is a difference between the two engines that a comparison carries along. Most are harmless by themselves;
-    `gpu_memory_utilization`, for one, moves when requests are preempted, and so what runs beside what.
+    Each changed default is a difference between the two engines that a comparison measures as well. Most of them are
+    harmless. But `gpu_memory_utilization`, for example, decides when requests are preempted, and so which run together.
 
 Example
     Reported:

@@ -68,8 +68,8 @@ def _begins_to_act(audit: Audit) -> Iterator[Finding]:
         yield from _only_warns(audit)
         return
     message = (
-        f"{SETTING} is false. V1 of vLLM {audit.before.version} ignores that and chunks prompts; vLLM "
-        f"{audit.after.version} does not chunk them. Chunks change the rounding of long prompts. "
+        f"{SETTING} is false, but V1 of vLLM {audit.before.version} ignores that and chunks prompts. vLLM "
+        f"{audit.after.version} obeys: it computes long prompts in one piece, which changes their rounding. "
         f"Write {SETTING}: true to keep what runs today."
     )
     fix = audit.fix("Write down what runs today", safe=True, enable_chunked_prefill=True)
@@ -81,8 +81,8 @@ def _only_warns(audit: Audit) -> Iterator[Finding]:
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
         return
     message = (
-        f"{SETTING} is false, and vLLM {audit.after.version} warns of that if the model supports chunks: the engine "
-        "may crash or produce incorrect outputs. Write true, unless you have checked the outputs without chunks."
+        f"{SETTING} is false. If the model supports chunks, vLLM {audit.after.version} warns that the engine may "
+        "then crash or produce incorrect outputs. Write true, unless you have checked the outputs without chunks."
     )
     yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 

@@ -6,8 +6,8 @@ What changed
     false, of which it warns (0.18.1 vllm/engine/arg_utils.py:2081).
 
 Why it matters
-    The place of the cut decides which kernels compute a prompt, beside which other tokens. The same prompt no longer
-    rounds the same way. The effect is small and spread over all tokens; it explains noise, not a bias.
+    The place of the cut decides which kernels compute a prompt, and together with which other tokens. So the same
+    prompt no longer rounds the same way. The effect is small and spread over all tokens: it is noise, not a bias.
 
 Example
     Reported:
@@ -50,15 +50,18 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _finding(audit: Audit) -> Finding:
-    message = f"Nothing sets {SETTING}. It is off with {engine_of(audit.before)} and on with {engine_of(audit.after)}"
+    message = (
+        f"Nothing sets {SETTING}. Chunked prefill is off with {engine_of(audit.before)} and on with "
+        f"{engine_of(audit.after)}. It computes long prompts in chunks, which changes their rounding. "
+    )
     fix = None
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
-        message += ", which ignores false (0.11.1 and later obey it). Chunks change the rounding of long prompts."
+        message += "Setting it to false has no effect before vLLM 0.11.1."
     else:
         message += (
-            ". Chunks change the rounding of long prompts. A false keeps what runs today, and vLLM warns that the "
+            "False keeps what runs today. But vLLM warns that the engine may then crash or produce incorrect "
+            "outputs, so try it first."
         )
-        message += "engine may crash or produce incorrect outputs with it: try it before you keep it."
         fix = audit.fix("Keep chunked prefill off, as before the migration", safe=False, enable_chunked_prefill=False)
     return RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
 

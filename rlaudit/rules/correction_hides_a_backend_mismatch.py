@@ -6,8 +6,8 @@ What changed
 
 Why it matters
     A correction weighs tokens by the ratio between trainer and rollout. If that ratio is wrong, because logprobs mean
-    something else or KV is stale, it weighs tokens by the fault. Training looks calmer and learns from the wrong
-    tokens. Repair the backend first; what is left then is for the objective.
+    something else or KV is stale, the correction weighs tokens by the fault. Training looks calmer and learns from the
+    wrong tokens. Repair the backend first. Then let the objective correct the mismatch that is left.
 
 Example
     Reported:

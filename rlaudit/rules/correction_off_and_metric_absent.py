@@ -1,4 +1,4 @@
-"""No metric of the rollout-trainer mismatch is logged as this is configured.
+"""This config writes no metric of the mismatch between rollout and trainer.
 
 What changed
     Nothing in vLLM. TRL, OpenRLHF and ms-swift log the mismatch only where their correction is on, OpenRLHF does
@@ -41,10 +41,12 @@ def check(audit: Audit) -> Iterator[Finding]:
     if audit.config.facts.logs_mismatch is not False:
         return
     off = audit.config.facts.importance_sampling_correction is False
-    message = "With the importance-sampling correction off, this config" if off else "This config"
-    message += " logs no mismatch between rollout and trainer. "
+    message = "The importance-sampling correction is off, so this config" if off else "This config"
+    message += " writes no metric of the mismatch between rollout and trainer. "
     message += (
-        "Its curves will not show what this migration does to logprobs." if audit.migrates else "It stays unknown."
+        "Its curves will not show what this migration does to logprobs."
+        if audit.migrates
+        else "So the mismatch stays unknown."
     )
     severity = Severity.WARNING if audit.migrates else Severity.NOTE
     yield RULE.finding(audit, severity, "logs_mismatch", message, confirm=Trial(recipe="quick"))

@@ -56,19 +56,19 @@ def check(audit: Audit) -> Iterator[Finding]:
     severity = Severity.WARNING
     if are_known and audit.migrates and before != after:
         message = (
-            f"dtype is left to the checkpoint: {audit.before.version} runs it in {before}, {audit.after.version} in "
-            f"{after}."
+            f"dtype is left to the checkpoint, which vLLM {audit.before.version} runs in {before} and vLLM "
+            f"{audit.after.version} in {after}."
         )
     elif not are_known and audit.crosses(FLOAT32_RUNS_AS_BFLOAT16):
         severity = Severity.NOTE
         message = (
-            "dtype is left to the checkpoint. A float32 one, or one without torch_dtype in its config.json, runs as "
-            f"float16 on {audit.before.version} and as bfloat16 on {audit.after.version}."
+            "dtype is left to the checkpoint. A float32 checkpoint, or one without torch_dtype in its config.json, "
+            f"runs as float16 on vLLM {audit.before.version} and as bfloat16 on vLLM {audit.after.version}."
         )
     elif isinstance(after, Unknown) and old and trainer in (Dtype.FLOAT32, Dtype.BFLOAT16):
         message = (
-            f"dtype is left to the checkpoint. {audit.after.version} runs a float32 one, or one without torch_dtype in "
-            f"its config.json, as float16; the trainer computes in {trainer}."
+            f"dtype is left to the checkpoint. vLLM {audit.after.version} runs a float32 checkpoint, or one without "
+            f"torch_dtype in its config.json, as float16. The trainer computes in {trainer}."
         )
     else:
         return

@@ -51,7 +51,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         runs = {None: "V0 or V1", False: "V0", True: "V1"}[side.is_v1]
         if isinstance(side.config.engine, Elsewhere):
             reason = side.config.engine.reason
-            message = f"vLLM {side.version} has two engines, V0 and V1. It is not known which of them runs: {reason}."
+            message = f"vLLM {side.version} has two engines, V0 and V1. It is not known which engine runs: {reason}."
             yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
             continue
         engine = side.value("engine")

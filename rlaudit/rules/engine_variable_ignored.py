@@ -51,14 +51,17 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, place=where)
     elif str(setting.value).lower() in ("0", "false"):
         if version < VLLM_USE_V1_IS_NOT_READ:
-            message = f"{VARIABLE}=0 requests V0, which vLLM {version} does not have: vLLM refuses to start. Remove it."
+            message = (
+                f"{VARIABLE}=0 requests V0, which vLLM {version} does not have, so vLLM refuses to start. "
+                "Remove the variable."
+            )
             yield RULE.finding(audit, Severity.ERROR, VARIABLE, message, confirm=CONFIRM)
         else:
             ran = audit.migrates and audit.before.is_v1 is False
             logged = version >= UNKNOWN_VARIABLE_IS_LOGGED
             message = (
                 f"{VARIABLE}=0 requests V0, which vLLM {version} does not have. vLLM runs V1"
-                f"{' and only logs an unknown variable' if logged else ' and says nothing'}. "
+                f"{' and only logs an unknown variable' if logged else ' and logs no warning'}. "
                 "Remove the variable, and check each default that V1 changes."
             )
             severity = Severity.ERROR if ran else Severity.WARNING

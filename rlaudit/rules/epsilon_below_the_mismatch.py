@@ -1,4 +1,4 @@
-"""A clip range is narrower than engine and trainer usually lie apart.
+"""A clip range is narrower than the usual mismatch between engine and trainer.
 
 What changed
     Nothing by itself. A clip range is taken over from a recipe whose ratio is of two forward passes of the trainer, or
@@ -74,8 +74,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         epsilon = _number(setting)
         if _last(name) in EPSILONS and epsilon is not None and 0 < epsilon < usual:
             message = (
-                f"{name} is {epsilon:g}, and a token of an engine in {rollout} usually lies {usual:.2g} or more from "
-                f"the trainer. Old logprobs are the rollout's, so mismatch alone leaves the clip range."
+                f"{name} is {epsilon:g}. With the engine in {rollout}, a token's trainer-to-rollout ratio is usually "
+                f"{usual:.2g} or more off 1. Old logprobs are the rollout's, so the mismatch alone pushes tokens out "
+                "of the clip range."
             )
             yield RULE.finding(
                 audit, Severity.WARNING, name, message, confirm=CONFIRM, place=setting.place,

@@ -49,11 +49,11 @@ def check(audit: Audit) -> Iterator[Finding]:
     replays = audit.config.facts.replays_filters is True
     severity = Severity.WARNING if replays else Severity.NOTE
     message = (
-        f"{engine_of(audit.after)} applies min_p before top_p, {engine_of(audit.before)} after it, so "
-        f"{listed(cut)} keep other tokens"
+        f"{engine_of(audit.after)} applies min_p before top_p, {engine_of(audit.before)} applies min_p after top_p. "
+        f"So {listed(cut)} keep other tokens"
     )
     if replays:
-        message += ", and the trainer has to repeat the filters in the new order"
+        message += ", and the trainer has to apply the filters in the new order"
     yield RULE.finding(audit, severity, "min_p", f"{message}.")
 
 

@@ -23,7 +23,8 @@ Example
         sampling: {top_p: 1.0}
 
 Safe to ignore when
-    The filter keeps practically everything (top_p=0.999 of a peaked distribution), or the trainer applies it.
+    The filter keeps practically all probability (top_p=0.999 of a peaked distribution), or the trainer applies the
+    filter, too.
 
 How to confirm
     `rlaudit ablate quick` with your sampling parameters: the report names what the filter keeps. vLLM 0.28.0 and later
@@ -69,7 +70,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, FILTERS)
         if names:
-            message = f"It is not known whether {', '.join(names)} cut the rollouts' distribution: {why}."
+            message = f"It is not known whether {', '.join(names)} filter the rollouts' tokens: {why}."
             yield RULE.finding(audit, Severity.NOTE, names[0], message)
 
 
@@ -78,14 +79,15 @@ def _consequence(audit: Audit) -> str:
     if isinstance(returned, Unknown) or audit.config.facts.uses_rollout_logprobs is False:
         return "The tokens are off-policy"
     if returned is Returned.PROCESSED:
-        ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
-        returns = f"{engine_of(audit.after)} returns logprobs of the cut distribution"
+        ratio = "mean importance ratio" if in_the_loss(audit.config) else "logged mean importance ratio"
+        returns = f"{engine_of(audit.after)} returns logprobs of the filtered distribution"
         return f"{returns}, the trainer computes the whole softmax. So the {ratio} is below 1"
     whole = (
         f"The tokens are off-policy, and no metric shows it: {engine_of(audit.after)} returns logprobs of the "
         "whole softmax"
     )
-    return f"{whole}. Processed logprobs would not fix that, and would move every ratio" if _needs_raw(audit) else whole
+    keep = "Processed logprobs would not make the tokens on-policy, and would change every ratio"
+    return f"{whole}. {keep}" if _needs_raw(audit) else whole
 
 
 def _way_out(cut: Iterable[str]) -> str:

@@ -56,9 +56,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     before, after = _kernel(audit.before), _kernel(audit.after)
     if before is None or after is None or before == after:
         return
-    where = "" if audit.after.machine.flashinfer else " where FlashInfer is installed"
-    message = f"{listed(cut)} is sampled by {after} in {engine_of(audit.after)}, by {before} in"
-    message += f" {engine_of(audit.before)}{where}. Set {VARIABLE} to keep one of them."
+    where = "" if audit.after.machine.flashinfer else " if FlashInfer is installed"
+    message = f"In {engine_of(audit.after)}, {after} samples with {listed(cut)}; in {engine_of(audit.before)}, {before}"
+    message += f" does{where}. Set {VARIABLE} to keep one of the two samplers."
     yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
 
 

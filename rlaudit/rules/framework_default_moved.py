@@ -70,7 +70,7 @@ def _moved(
     where = f"the release for vLLM {audit.after.version}"
     if isinstance(old, Unknown):
         message = f"Nothing here sets {name}, so the framework's default holds: {_spell(new)} in {where}. "
-        message += f"Today's default is not known: {old.reason}."
+        message += f"Today's default of {name} is not known: {old.reason}."
         yield RULE.finding(audit, Severity.NOTE, name, message)
         return
     message = (

@@ -46,7 +46,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     before, after = audit.before.config.releases, audit.after.config.releases
     move = take(audit.config.framework, after, str(audit.after.version))
     if pin is not None:
-        message = f"{pin.where} {pin.because}. Move it with vLLM."
+        message = f"{pin.where} {pin.because}. Move this pin together with vLLM."
         yield RULE.finding(audit, Severity.ERROR, pin.where, message, action=move)
         return
     if after is None:

@@ -60,9 +60,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     if written is None or written.value is None:
         off = {"pass_config": {PASS: False}}
         fix = audit.fix("Keep all-reduce and RMSNorm apart, as before", safe=True, compilation_config=off)
-    confirm = Trial(
-        ("enforce-eager",), look=f"this needs {ranks} GPUs; enforce-eager turns the fusion off, so compare both arms"
-    )
+    look = f"this needs {ranks} GPUs. enforce-eager switches the fusion off: compare the arms with and without it"
+    confirm = Trial(("enforce-eager",), look=look)
     decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
     by = ("tensor_parallel_size",)
     sets = {f"{SETTING}.pass_config.{PASS}": False}

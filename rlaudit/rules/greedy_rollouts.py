@@ -41,9 +41,9 @@ from rlaudit.severity import Severity
 def check(audit: Audit) -> Iterator[Finding]:
     """Report temperature zero under a trainer."""
     if audit.config.has_trainer and is_greedy(audit.after):
-        message = f"Rollouts are greedy (temperature={temperature(audit.after):g}): their logprobs are not those of"
+        message = f"Rollouts are greedy (temperature={temperature(audit.after):g}), so tokens are not drawn from the"
         ratios = ", and importance ratios mean nothing" if in_the_loss(audit.config) else ""
-        message += f" the distribution they come from{ratios}. Sample with a temperature."
+        message += f" distribution of their logprobs{ratios}. Sample with a temperature."
         yield RULE.finding(audit, Severity.WARNING, "temperature", message)
 
 

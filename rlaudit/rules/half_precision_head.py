@@ -57,8 +57,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     native = '`hf_overrides={"head_dtype": "float32"}`'
     native = native if audit.after.version >= HEAD_DTYPE else f"a plug-in, or {native} from vLLM 0.26.0 on"
     message = (
-        f"{both}. The published migration from V0 to V1 needed float32 on both sides, never on one. "
-        f"What sets it in vLLM is {native}; the trainer has a switch as well."
+        f"{both}. The published migration from V0 to V1 needed a float32 head on both sides, never on one. "
+        f"In vLLM, {native} sets a float32 head; the trainer has a switch for it as well."
     )
     yield RULE.finding(audit, Severity.NOTE, "head_dtype", message, confirm=Trial(("fp32-head",)))
 

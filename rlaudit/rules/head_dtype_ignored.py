@@ -57,8 +57,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.ERROR, SETTING, message, confirm=CONFIRM)
     elif audit.crosses(HEAD_DTYPE) and rollout_head_dtype(audit.before) != requested:
         ignored = f"{engine_of(audit.before)} ignored head_dtype={requested} in hf_overrides"
-        message = f"{ignored}; {engine_of(audit.after)} applies it. Logprobs move: closer to those of a trainer whose "
-        message += f"head is {requested}, and away from those of any other."
+        message = f"{ignored}, and {engine_of(audit.after)} applies it. So the engine's logprobs change: they come "
+        message += f"closer to a trainer with a {requested} head, and farther from any other trainer."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 
 

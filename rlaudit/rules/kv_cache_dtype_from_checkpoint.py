@@ -51,14 +51,14 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     runs = audit.after.value(SETTING)
     if isinstance(runs, Unknown):
-        clue, does = runs.reason, "takes it from there"
+        clue, does = runs.reason, "takes the cache's dtype from the checkpoint"
     elif audit.after.resolution.checkpoint is None and (clue := _may_quantise(audit)):
         does = "stores keys and values in fp8 if the checkpoint says so"
     else:
         return
     message = (
         f"kv_cache_dtype is auto and {clue}: vLLM {audit.after.version} {does}, where {audit.before.version} kept the "
-        "model's dtype. Set it to what you mean."
+        "model's dtype. Set kv_cache_dtype to what you mean."
     )
     fix = None
     declared, dtype = audit.after.catalogue.engine.get(SETTING), audit.after.value("dtype")
@@ -77,7 +77,7 @@ def _may_quantise(audit: Audit) -> str:
         return f"quantization is {quantization}"
     name = audit.config.model.value if audit.config.model is not None else None
     if isinstance(name, str) and any(word in name.lower() for word in QUANTIZED):
-        return f"{name} is quantised by its name"
+        return f"{name} has the name of a quantised checkpoint"
     return ""
 
 

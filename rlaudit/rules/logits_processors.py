@@ -51,9 +51,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     raw = returned_logprobs(audit.after) is Returned.RAW
     for name in PARAMETERS:
         if _is_set(audit.after.sampling(name)):
-            seen = "leaves it out of the returned logprobs" if raw else "has it in the returned logprobs"
+            seen = f"leaves {name} out of the returned logprobs" if raw else f"includes {name} in the returned logprobs"
             message = (
-                f"Rollouts are sampled with {name}, which the trainer does not apply; {engine_of(audit.after)} {seen}."
+                f"Rollouts are sampled with {name}, which the trainer does not apply. {engine_of(audit.after)} {seen}."
             )
             yield RULE.finding(audit, Severity.WARNING, name, message)
     if _is_set(audit.after.value("logits_processors")):
@@ -61,7 +61,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.WARNING, "logits_processors", message)
     for name in STRUCTURED:
         if _is_set(audit.after.sampling(name)):
-            message = f"{name} masks tokens, in raw logprobs as well, and the trainer computes the whole softmax."
+            message = f"{name} masks tokens, in raw logprobs as well, but the trainer computes the whole softmax."
             yield RULE.finding(audit, Severity.WARNING, name, message)
     minimum = audit.after.sampling("min_tokens")
     if _is_set(minimum):

@@ -66,7 +66,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         return
     if isinstance(scheduling, Unknown):
-        severity, unsure = Severity.NOTE, f" (whether that is on is not known: {scheduling.reason})"
+        severity, unsure = Severity.NOTE, f" (it is not known whether async scheduling is on: {scheduling.reason})"
     message = (
         f"{how} with async scheduling{unsure} loses the first token of every request after a weight update in "
         f"{audit.after.version} (0.12.0 to 0.21.0). Set async_scheduling to false, or move to 0.22.0."

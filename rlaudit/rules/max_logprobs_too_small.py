@@ -47,8 +47,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         if limit is not None and _is_number(requested) and requested > max(limit, 0):
             fine_today = audit.migrates and _granted(audit.before, requested)
             fix = audit.fix(f"grant {requested} logprobs", safe=fine_today, max_logprobs=requested)
-            message = f"Requests ask for {name}={requested} and {engine_of(audit.after)} grants max_logprobs={limit}"
-            message += f": every one is refused. Set max_logprobs={requested} or more."
+            message = f"Requests ask for {name}={requested}, but {engine_of(audit.after)} allows max_logprobs={limit}"
+            message += f", so it refuses every request. Set max_logprobs={requested} or more."
             yield RULE.finding(audit, Severity.ERROR, name, message, fix)
 
 

@@ -60,7 +60,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
     else:
         because = audit.after.engine(RUNNER).note
-        message = f"{which}. This changes sampling and batch building {between}: {because}. {advice}."
+        message = f"{which}. Sampling and batch building change {between}, since {because}. {advice}."
         yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=CONFIRM, sets={VARIABLE: "0"})
 
 

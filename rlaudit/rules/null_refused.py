@@ -51,13 +51,15 @@ def check(audit: Audit) -> Iterator[Finding]:
             continue  # The framework hands on no None.
         if declared is None or not _refuses(declared):
             continue
-        checks = f"vLLM {audit.after.version} checks that it is {declared.kind} ({declared.line})"
+        checks = f"vLLM {audit.after.version} needs {declared.kind} ({declared.line})"
         if setting.through:
-            message = f"{name} is {setting.through}, which is null in this file, and {checks}."
-            message += " Whether what starts the job fills it is open; null stops vLLM."
+            message = f"{name} is {setting.through}, which is null in this file, but {checks}."
+            message += " The command that starts the job may fill in a value; null stops vLLM."
             yield RULE.finding(audit, Severity.NOTE, name, message)
             continue
-        message = f"{name} is None, and {checks}: the engine does not start. Leave it out, or write what you mean."
+        message = (
+            f"{name} is None, but {checks}, so the engine does not start. Leave {name} out, or write what you mean."
+        )
         yield RULE.finding(audit, Severity.ERROR, name, message)
 
 

@@ -55,7 +55,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     if isinstance(rollout, Unknown):
         if trainer_raises:
             message = (
-                f"The trainer's head is float32. It is not known whether the rollout's head is, too: {rollout.reason}."
+                "The trainer's head is float32. It is not known whether the rollout's head is float32 as well: "
+                f"{rollout.reason}."
             )
             yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
     elif trainer_raises and rollout != Dtype.FLOAT32:
@@ -63,7 +64,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.WARNING, SETTING, message, _fix(audit), CONFIRM)
     elif head_is_raised and trainer is None:
         message = (
-            "The rollout's head is float32. This file does not say whether the trainer's head is; it should be, too."
+            "The rollout's head is float32, and the trainer's head has to be float32 as well. This file does not say "
+            "whether it is."
         )
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
     elif head_is_raised and trainer is not Dtype.FLOAT32:
@@ -74,7 +76,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _remedy(audit: Audit) -> str:
     if audit.after.version >= HEAD_DTYPE:
         return 'Set hf_overrides={"head_dtype": "float32"}.'
-    return "vLLM can use float32 from 0.26.0 on; before, use a plug-in, or bfloat16 in the trainer as well."
+    return "vLLM can use a float32 head from 0.26.0 on. Before that, use a plug-in, or bfloat16 in the trainer as well."
 
 
 def _fix(audit: Audit) -> Fix | None:

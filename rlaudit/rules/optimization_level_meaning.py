@@ -62,8 +62,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     ):
         return
     message = (
-        f"-O{level} asked vLLM {audit.before.version} for {WAS[level]}; for {audit.after.version} it is "
-        f"{IS[level]}. Choose anew, or leave it out for the default."
+        f"-O{level} meant {WAS[level]} in vLLM {audit.before.version} and means {IS[level]} in vLLM "
+        f"{audit.after.version}. Choose a level again, or leave the flag out for the default."
     )
     severity = Severity.NOTE if level == 3 else Severity.WARNING
     yield RULE.finding(audit, severity, SETTING, message, confirm=Trial(("enforce-eager",)))

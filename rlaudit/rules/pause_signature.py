@@ -48,7 +48,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         taken = audit.after.catalogue.signatures.get(METHOD)
         strange = [str(name) for name in arguments if taken is not None and name not in taken]
         if taken is None:
-            message = f"vLLM {version} has no {METHOD}: it came with 0.12.0. Drain requests before the update instead."
+            message = (
+                f"vLLM {version} has no {METHOD}, which came with 0.12.0. Drain requests before the update instead."
+            )
             yield RULE.finding(audit, Severity.ERROR, "pause_arguments", message)
         elif strange:
             message = (

@@ -48,7 +48,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
     if used:
         message = f"{engine_of(audit.after)} samples rollouts with {listed(used)}, which no trainer applies"
-        message += f", {_visible_in(audit)}. Sample without it."
+        message += f", {_visible_in(audit)}. Sample without {' and '.join(used)}."
         confirm = Trial(("logprobs-mode",))
         yield RULE.finding(audit, severity, next(iter(used)), message, confirm=confirm)
     elif audit.config.has_trainer:
@@ -62,14 +62,14 @@ def _visible_in(audit: Audit) -> str:
     """Return where the penalty shows: in ratios only if returned logprobs have it and the trainer compares them."""
     returned = returned_logprobs(audit.after)
     if audit.config.facts.uses_rollout_logprobs is False:
-        return "and no ratio shows it: none is taken with the returned logprobs"
+        return "and no ratio shows this, since none uses the returned logprobs"
     if isinstance(returned, Unknown):
-        return "and whether the returned logprobs show it is not known"
+        return "and it is not known whether the returned logprobs show this"
     if returned is Returned.RAW:
-        return "and the returned logprobs hide it"
+        return "and the returned logprobs hide this"
     if not in_the_loss(audit.config):
-        return "which moves the logged mismatch; no ratio of the loss, whose old logprobs are recomputed, shows it"
-    return "which moves the importance ratios"
+        return "which changes the logged mismatch. The loss's ratios use recomputed old logprobs and do not show this"
+    return "which changes the importance ratios"
 
 
 RULE = Rule("penalties-in-logprobs", Layer.SEMANTIC, check)

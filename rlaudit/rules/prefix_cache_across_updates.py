@@ -60,9 +60,10 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"Prefix caching is on, {when}, and the cache outlived some updates: {seen}. "
         message += "Reset the cache with every update."
     elif isinstance(caching, Unknown):
-        how = ", and the cache is not reset" if clean is False else ", and no reset is seen in this file"
-        message = f"It is not known whether prefix caching is on in vLLM {version}: {caching.reason}. If it is on, "
-        message += f"keys and values of old weights serve new requests: {when}{'' if keeps else how}. "
+        how = ", and the cache is not reset" if clean is False else ", and this file shows no reset of the cache"
+        message = f"It is not known whether prefix caching is on in vLLM {version}: {caching.reason}. If prefix "
+        message += f"caching is on, keys and values of old weights serve new requests, since {when}"
+        message += f"{'' if keeps else how}. "
         message += "Reset the cache with every update."
     elif clean is False or (keeps and clean is None):
         certain = facts.salts_prefix_cache is False and (not keeps or facts.resets_prefix_cache is False)
@@ -75,7 +76,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         if isinstance(clean, Unknown):
             problem = f"It is not known whether each update resets the cache: {clean.reason}"
         message = f"Prefix caching is on in vLLM {version}, and {when}. {problem}."
-        message += " Make sure that each update does."
+        message += " Make sure that each update resets it."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
     by = ("pause_mode", "pause_clears_cache", "weight_updates") if keeps else ("weight_updates",)
     yield RULE.finding(audit, severity, SETTING, message, fix, Trial(recipe="weight-update"), by=by)

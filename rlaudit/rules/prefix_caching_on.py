@@ -57,7 +57,10 @@ def _finding(audit: Audit) -> Finding:
         "Turn prefix caching off to keep what runs today"
     )
     if cleaned(audit) is True:
-        message += ". Weight updates empty the cache here, so only the rounding of prompts changes"
+        message += (
+            ". Weight updates empty the prefix cache here, so no old keys and values remain: only the rounding of "
+            "prompts changes"
+        )
         severity = Severity.NOTE
     else:
         severity = Severity.WARNING

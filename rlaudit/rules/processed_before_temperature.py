@@ -6,8 +6,8 @@ What changed
     Source: vllm/v1/sample/sampler.py (0.10.0:41, 0.10.2:143), vLLM pull request 22387.
 
 Why it matters
-    The setting looks right and the numbers are not. Against a trainer that divides by the temperature they are as wrong
-    as raw logprobs. prime-rl patched vLLM for this (its issue 697).
+    The setting looks right, but the logprobs are wrong. For a trainer that divides by the temperature, they are as
+    wrong as raw logprobs. prime-rl patched vLLM for this (its issue 697).
 
 Example
     Reported:
@@ -53,7 +53,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     heat, cut = temperature(audit.after), filters(audit.after)
     lacking = f"{engine_of(audit.after)} computes processed logprobs before temperature and filters"
-    remedy = "Move to 0.10.2 or later, which computes them after both."
+    remedy = "Move to 0.10.2 or later, which computes them after temperature and filters."
     if isinstance(heat, Unknown):
         reason = f"It is not known whether that matters here: {heat.reason}."
         yield RULE.finding(audit, Severity.WARNING, "logprobs_mode", f"{lacking}. {reason} {remedy}")
@@ -64,9 +64,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     if missing:
         uses = facts.uses_rollout_logprobs is True and in_the_loss(audit.config)
         certain = facts.divides_by_temperature is True and uses
-        message = f"{lacking}. So they leave out {' and '.join(missing)}, which the trainer applies. {remedy}"
-        if not certain:
-            message = f"{lacking}. So they leave out {' and '.join(missing)}, which a trainer usually applies. {remedy}"
+        applies = "the trainer applies" if certain else "a trainer usually applies"
+        message = f"{lacking}. So these logprobs leave out {' and '.join(missing)}, which {applies}. {remedy}"
         severity = Severity.ERROR if certain else Severity.WARNING
         confirm = Trial(("engine-version=0.10.2",))
         yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=confirm)

@@ -62,7 +62,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         message += f"; {engine_of(audit.before)} applied it"
     certain = divides is True and hot and not isinstance(heat, Unknown) and audit.after.is_v1
     severity = Severity.ERROR if certain else Severity.WARNING
-    message += ". Recompute in the trainer, or undo the temperature where these logprobs are used."
+    message += ". Recompute these logprobs in the trainer, or undo the temperature where they are used."
     yield RULE.finding(audit, severity, "prompt_logprobs", message)
 
 

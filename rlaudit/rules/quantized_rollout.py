@@ -6,8 +6,8 @@ What changed
 
 Why it matters
     FP8 weights or KV cache move logprobs by more than any scheduling default. NeMo-RL reports k3 of 0.0018 to 0.0031
-    nats with FP8 rollouts, and accepts 0.001 otherwise. It is a choice that needs a correction in the objective, and a
-    noise level that hides smaller causes during a migration.
+    nats with FP8 rollouts, and accepts 0.001 otherwise. Quantized rollouts need a correction in the objective, and
+    their noise hides smaller causes during a migration.
 
 Example
     Reported:
@@ -54,16 +54,16 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"{engine_of(audit.after)} runs rollouts with {setting}={value}; the trainer runs in {precision}."
         if audit.config.facts.importance_sampling_correction is True:
             severity = Severity.NOTE
-            message += " The importance-sampling correction is on, as it should be then."
+            message += " The importance-sampling correction is on, as quantized rollouts need it."
         else:
             severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
-            message += " Expect a mismatch that only a correction in the objective can answer."
+            message += " Expect a mismatch that only a correction in the objective can reduce."
         yield RULE.finding(
             audit,
             severity,
             setting,
             message,
-            confirm=Trial(look="run it again without this setting, and compare the two"),
+            confirm=Trial(look="run it again without this setting, and compare both runs"),
         )
 
 

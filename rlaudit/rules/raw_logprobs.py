@@ -28,8 +28,8 @@ Example
         engine: {logprobs_mode: processed_logprobs}
 
 Safe to ignore when
-    The trainer never reads the returned logprobs (it recomputes old logprobs and logs no mismatch), or it scores
-    with temperature 1.
+    The trainer never reads the returned logprobs (it recomputes old logprobs and writes no metric of the mismatch),
+    or it scores with temperature 1.
 
 How to confirm
     `rlaudit ablate v0-to-v1` with your temperature: the factor `logprobs-mode` alone must bring the mean ratio to
@@ -59,7 +59,7 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.measured import measured
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 
-CONFIRM = Trial(("logprobs-mode",), look="the mean ratio is 1 with processed logprobs, and not with raw ones")
+CONFIRM = Trial(("logprobs-mode",), look="the mean ratio has to be 1 with processed logprobs, and not with raw ones")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if trainer_does:
         does = f"The trainer {' and '.join(trainer_does)}"
         if not in_the_loss(audit.config):
-            reason = f"{does}, so the logged mismatch is wrong. The loss is not: it uses recomputed old logprobs."
+            reason = f"{does}, so the logged mismatch is wrong. The loss is right: it uses recomputed old logprobs."
             return Severity.WARNING, reason
         sentence = f"{does}, so its importance ratios are wrong from the first step"
         return (
@@ -113,7 +113,9 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if divides is False:
         return None
     if isinstance(heat, Unknown):
-        open_question = f"It is not known whether the trainer computes raw logprobs as well: {heat.reason}."
+        open_question = (
+            f"It is not known whether the trainer's logprobs leave out the temperature as well: {heat.reason}."
+        )
     elif heat != 1:
         open_question = f"A trainer that divides its logits by the temperature of {heat:g} computes other logprobs."
     elif cut or penalties(audit.after):
@@ -137,11 +139,11 @@ def _measured_shift(audit: Audit) -> str:
     version, platform = audit.after.version, audit.after.machine.platform
     shift = _shift(version, platform) if platform != "cpu" else None
     if shift is not None:
-        return f". rlaudit measured raw logprobs of vLLM {version} {shift}"
+        return f". With raw logprobs of vLLM {version}, rlaudit measured {shift}"
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
     shift = _shift(version, "cpu") if audit.after.value("model_runner") == "V1" else None
-    same = "" if platform == "cpu" else ", whose sampler is that of CUDA"
-    return "" if shift is None else f". rlaudit measured raw logprobs of vLLM {version} (CPU build{same}) {shift}"
+    same = "" if platform == "cpu" else ", which has the sampler of CUDA"
+    return "" if shift is None else f". With raw logprobs of vLLM {version} (CPU build{same}), rlaudit measured {shift}"
 
 
 def _shift(version: Version, platform: str) -> str | None:
@@ -150,7 +152,7 @@ def _shift(version: Version, platform: str) -> str | None:
     if not release or not shift or release.cells["temperature/candidate/logprobs"]["word"] != "raw":
         return None
     value, low, high = (f"{shift[end]:.2g}" for end in ("value", "low", "high"))
-    return f"on {release.machine} at T = 0.7: the mean ratio minus 1 is {value} [{low}, {high}]"
+    return f"a mean ratio minus 1 of {value} [{low}, {high}] at T = 0.7 on {release.machine}"
 
 
 def _remedy(audit: Audit) -> str:

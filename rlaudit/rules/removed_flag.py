@@ -5,8 +5,8 @@ What changed
     them. The command line rejects an unknown flag, `LLM(...)` an unknown argument.
 
 Why it matters
-    The engine does not start, which is at least loud. The quiet damage comes after: the flag is deleted to get it
-    running, and what does the same today is never looked for.
+    The engine does not start, which you notice at once. The damage that you do not notice comes later: the flag is
+    deleted to start the engine, and its replacement is never looked for.
 
 Example
     Reported:

@@ -55,12 +55,12 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not gone:
         return
     rejected = audit.after.version >= UNKNOWN_KEY_IS_REFUSED
-    effect = "the engine does not start" if rejected else "it is ignored in silence"
+    effect = "the engine does not start" if rejected else "vLLM ignores the key without a message"
     renamed = renamed_keys(written, gone, audit.after.catalogue.nested)
     message = f"{SETTING} of vLLM {audit.after.version} has no {' and no '.join(gone)}: {effect}"
     fix = None
     if renamed is None:
-        message += ". Remove it, or look up what took its place."
+        message += ". Remove the key, or look up its replacement."
     else:
         message += f". {SETTING}={renamed} says the same."
         fix = audit.fix("Use the keys of the new version", safe=True, compilation_config=renamed)

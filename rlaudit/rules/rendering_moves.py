@@ -50,13 +50,15 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not audit.migrates or before == after:
         return
     message = (
-        f"vLLM {audit.before.version} runs with {_words(audit.before, before)}, "
-        f"vLLM {audit.after.version} with {_words(audit.after, after)}. The same chat may give "
-        "other tokens."
+        f"The same chat may become other tokens: vLLM {audit.before.version} runs with "
+        f"{_words(audit.before, before)}, vLLM {audit.after.version} with {_words(audit.after, after)}."
     )
     line = audit.config.renders
     if line is None:
-        message += " Compare the tokens, send token ids, or call apply_chat_template with return_dict=False."
+        message += (
+            " Compare the tokens of both releases. To keep today's tokens, send token ids, or call apply_chat_template"
+        )
+        message += " with return_dict=False."
         yield RULE.finding(audit, Severity.NOTE, "transformers", message, confirm=CONFIRM)
     else:
         message += " From transformers 5 on, this call returns a dict. Pass return_dict=False."
@@ -77,7 +79,7 @@ def _words(side: Side, majors: tuple[int, ...]) -> str:
     if len(majors) > 1:
         return f"transformers {' or '.join(map(str, majors))} (nothing here pins it)"
     refused = f", but {pin.because}" if pin is not None else ""
-    return f"transformers {majors[0]} (it requires {required.written}{refused})"
+    return f"transformers {majors[0]} ({required.written}{refused})"
 
 
 RULE = Rule("rendering-moves", Layer.INFERENCE_PATH, check)

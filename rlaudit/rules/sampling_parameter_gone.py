@@ -60,8 +60,8 @@ def check(audit: Audit) -> Iterator[Finding]:
             stops = side.config.offline and name not in REQUEST_FIELDS
             if not (_is_used(name, setting.value) or (stops and _is_passed_as_written(audit, setting))):
                 continue
-            message = f"{engine_of(side)} has no sampling parameter {name}, {removal.last} was the last with "
-            message += f"{parameter}: {removal.effect}. {removal.instead}"
+            message = f"{engine_of(side)} has no sampling parameter {name} (the last release with {parameter} is "
+            message += f"{removal.last}): {removal.effect}. {removal.instead}"
             yield RULE.finding(audit, Severity.ERROR if stops else Severity.WARNING, name, message.strip())
         elif parameter in REFUSED_BY_V1 and side.is_v1 and _is_used(name, setting.value):
             asks = f"requests with {name}" if setting.known else f"requests with {name}, unless it is {NEUTRAL[name]}"

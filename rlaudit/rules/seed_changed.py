@@ -5,7 +5,7 @@ What changed
     mixes the data-parallel rank into the seed, so ranks no longer sample alike.
 
 Why it matters
-    Logprobs keep their meaning; which tokens are drawn does not. Two starts of the same engine now draw the same
+    Logprobs keep their meaning, but other tokens are drawn. Two starts of the same engine now draw the same
     tokens, which can look like less variance than there is.
 
 Example
@@ -52,15 +52,15 @@ def check(audit: Audit) -> Iterator[Finding]:
         elif audit.config.facts.seeds_replicas is True:
             effect = "The framework seeds its engines all the same"
         else:
-            effect = "Engines drew different samples at each start; now they draw the same"
+            effect = "Engines drew different samples at each start; now they draw the same samples at each start"
         message = (
             f"No seed is set: {engine_of(audit.before)} {_how(moved.before.value)}, "
             f"{engine_of(audit.after)} {_how(moved.after.value)}. {effect}."
         )
     elif audit.crosses(SEED_OF_EVERY_RANK) and isinstance(ranks, int) and ranks > 1:
         message = (
-            f"{ranks} data-parallel ranks sampled from one seed on {audit.before.version}; "
-            f"{audit.after.version} gives each its own. Expect other, more diverse samples."
+            f"{ranks} data-parallel ranks sampled from one seed on vLLM {audit.before.version}; vLLM "
+            f"{audit.after.version} gives each rank its own seed. Expect other, more diverse samples."
         )
     else:
         return

@@ -43,7 +43,7 @@ from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import DRAFTED_WITH_LOGPROBS
 
 SETTING = "speculative_config"
-CONFIRM = Trial(look="run it again without speculative_config, and compare the two")
+CONFIRM = Trial(look="run it again without speculative_config, and compare both runs")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -53,16 +53,16 @@ def check(audit: Audit) -> Iterator[Finding]:
     now = engine_of(audit.after)
     if audit.after.version < DRAFTED_WITH_LOGPROBS:
         if audit.after.is_v1 and _asks_for_logprobs(audit):
-            message = f"{now} gives no drafts to requests with logprobs: {SETTING} has no effect on these rollouts."
+            message = f"{now} gives no drafts to requests with logprobs, so {SETTING} has no effect on these rollouts."
             yield RULE.finding(audit, Severity.NOTE, SETTING, message)
     elif audit.crosses(DRAFTED_WITH_LOGPROBS) and _asks_for_logprobs(audit) and audit.before.is_v1:
         message = (
-            f"{engine_of(audit.before)} gave no drafts to requests with logprobs, {now} does: {SETTING} begins to act"
+            f"{engine_of(audit.before)} gave no drafts to requests with logprobs. {now} gives them drafts, so {SETTING}"
         )
-        message += " on rollouts. Measure the mismatch with it, or take it out of the migration."
+        message += " takes effect on rollouts. Measure the mismatch with this setting, or remove it for the migration."
         yield RULE.finding(audit, Severity.WARNING, SETTING, message, confirm=CONFIRM)
     elif audit.config.has_trainer:
-        message = f"Rollouts of {now} are drafted and verified; draft weights have to follow every weight update."
+        message = f"{now} drafts and verifies rollouts, so each weight update has to update the draft weights as well."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 
 

@@ -60,7 +60,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     if rounded != heat:
         other = engine_of(audit.after) if audit.migrates and audit.after.is_v1 else "a trainer in float32"
         message = (
-            f"{engine_of(side)} divides logits by {rounded:.8g}, which is {heat:g} in {dtype}; {other} by {heat:g}."
+            f"{engine_of(side)} divides logits by {rounded:.8g}, which is {heat:g} in {dtype}; {other} divides them by "
+            f"{heat:g}."
         )
         yield RULE.finding(audit, Severity.NOTE, "temperature", message)
 

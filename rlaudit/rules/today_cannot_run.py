@@ -6,8 +6,8 @@ What changed
     without a seed stopped vLLM up to 0.10.2. AsyncLLM is V1's own class, and stops if V0 would run.
 
 Why it matters
-    What an audit says to have moved is relative to a release that never ran this job. Findings about defaults may be
-    true of a migration that took place long ago.
+    This report compares the new release with one that never ran this job. So its findings about defaults may belong
+    to a migration that took place long ago.
 
 Example
     Reported:
@@ -62,7 +62,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     problems = list(dict.fromkeys(reason for _, _, reason in reasons))
     others = f"; and {len(problems) - MOST} more" if len(problems) > MOST else ""
     refuses = f"vLLM {audit.before.version} cannot run this config: {'; '.join(problems[:MOST])}{others}"
-    message = f"{refuses}. Name the release that runs today with --from."
+    message = f"{refuses}. Give today's release of vLLM: --from VERSION."
     severity = Severity.WARNING if certain else Severity.NOTE
     yield replace(RULE.finding(audit, severity, setting, message, confirm=CONFIRM, place=place), so_today=True)
 
@@ -87,7 +87,7 @@ def _unseeded(side: Side) -> Iterator[tuple[str, Place | None, str]]:
     """Yield a missing seed (vllm/config.py, verify_with_parallel_config); later releases have a default seed."""
     executor, seed = side.value("distributed_executor_backend"), side.value("seed")
     if executor == _LAUNCHER and seed is None and not isinstance(seed, Unknown) and side.exists("seed"):
-        yield "seed", None, f"{_LAUNCHER} needs a seed there, and nothing sets one"
+        yield "seed", None, f"{_LAUNCHER} needs a seed in this release, and nothing sets one"
 
 
 def _class_of_v1(side: Side) -> Iterator[tuple[str, Place | None, str]]:

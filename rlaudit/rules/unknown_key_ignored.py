@@ -75,7 +75,7 @@ def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 
         return Severity.WARNING, ""
     runs = audit.after.value(lost.name)
     if isinstance(runs, Unknown):
-        return Severity.NOTE, f". It is not known what runs instead: {runs.reason}"
+        return Severity.NOTE, f". It is not known with which {lost.name} the engine runs: {runs.reason}"
     if runs == lost.written:
         return Severity.NOTE, ". The engine runs with the same value anyway"
     # A framework overrules on purpose; a key that reaches nothing is a mistake.

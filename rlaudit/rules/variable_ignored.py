@@ -76,7 +76,7 @@ def _finding(audit: Audit, name: str, setting: Setting) -> Finding:
     instead = removal.instead if removal is not None else ""
     value = setting.value if setting.known else "..."
     message = f"{name}={value} is not read by vLLM {audit.after.version}. "
-    message += instead or "Remove it, or look for what took its place."
+    message += instead or "Remove the variable, or look for its replacement."
     moves = any(word in name for word in MOVES_LOGPROBS)
     severity = Severity.WARNING if moves else Severity.NOTE
     return RULE.finding(audit, severity, name, message, confirm=CONFIRM)

@@ -41,7 +41,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     """Report each line that stops under the release after the migration."""
     config, vllm = audit.config, str(audit.after.version)
     for guard in config.version_guards:
-        message = f"This line stops under vLLM {vllm}: `{guard.text}`. Move what it guards with vLLM."
+        message = (
+            f"This line stops under vLLM {vllm}: `{guard.text}`. Change the code that it guards together with vLLM."
+        )
         is_own = guard.place.path == config.path
         move = Action(ActionKind.CHANGE, "the version check") if is_own else take(config.framework, None, vllm)
         yield RULE.finding(audit, Severity.ERROR, "vllm", message, place=guard.place, action=move)

@@ -62,9 +62,13 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _message(audit: Audit, line: LostUpdate) -> str:
-    why = f"is sent no such argument without {_PICKLES}=1" if line.sends else f"is reached so only with {_PROCESS}=0"
+    why = (
+        f"is sent no such argument without {_PICKLES}=1"
+        if line.sends
+        else f"can be reached in this way only with {_PROCESS}=0"
+    )
     raised = "a TypeError" if line.sends else "an AttributeError"
-    passed = f"; the except in line {line.passed_over_at} passes over it, and rollouts keep their first weights"
+    passed = f"; the except in line {line.passed_over_at} ignores it, and rollouts keep their first weights"
     then = passed if line.passed_over_at else ""
     engine = f"the engine of vLLM {audit.after.version} runs in another process and {why}"
     return f"This line {line.what}: {engine}. The first update raises {raised}{then}."

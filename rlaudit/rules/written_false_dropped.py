@@ -1,13 +1,13 @@
 """A `false` is written, and it never reaches the engine, which runs with its own default.
 
 What changed
-    Nothing in vLLM's default: the way there loses it. `vllm serve --config` drops every false up to 0.27.1, and later
-    every false under a key with underscores. Several frameworks build a command line and leave out what is false. That
-    went unnoticed while vLLM's defaults were off. V1 turned many of them on.
+    vLLM's default did not change: the false is lost on its way to vLLM. `vllm serve --config` drops every false up to
+    0.27.1, and later every false under a key with underscores. Several frameworks build a command line and leave out
+    settings that are false. That went unnoticed while vLLM's defaults were off. V1 turned many of them on.
 
 Why it matters
-    The config says off and the engine runs on. A search for the cause of a mismatch reads the config and rules out the
-    very setting that is at work.
+    The config switches a setting off, and the engine runs with the setting on. Someone who looks for the cause of a
+    mismatch reads the config, and rules out the very setting that causes it.
 
 Example
     Reported:
@@ -25,8 +25,8 @@ Example
         engine: {enable_prefix_caching: false}
 
 Safe to ignore when
-    the engine's own default is off too; then this is a note. Where both releases lose it and run with true, the move
-    changes nothing; of a line that is only inherited this is a warning then.
+    the engine's own default is off, too; then this is a note. If both releases lose the false and run with true, the
+    move changes nothing. If the line is also inherited from another file, this is then a warning.
 
 How to confirm
     Look for the setting in "non-default args" of the engine's start-up log: a dropped false is missing there.
@@ -59,21 +59,24 @@ def check(audit: Audit) -> Iterator[Finding]:
         runs = audit.after.value(lost.name)
         open_ = isinstance(runs, Unknown)
         reaches = "may not reach" if open_ else "never reaches"
-        loss = f"{lost.name}={lost.written} {reaches} the engine: {lost.reason}"
+        loss = f"{lost.name}={lost.written} {reaches} the engine"
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
-                f"It is not known which value vLLM {audit.after.version} runs with.{_way_out(audit, lost)}",
+                f"{loss}, so it is not known with which {lost.name} vLLM {audit.after.version} runs",
             )
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
-            effect = f"vLLM {audit.after.version} runs with {lost.name}=True.{_way_out(audit, lost)}"
+            effect = f"{loss}, so vLLM {audit.after.version} runs with {lost.name}=True"
             if _is_so_already(audit, lost):
                 severity = Severity.WARNING if lost.place.path != audit.config.path else severity
         else:
             severity = Severity.NOTE
-            effect = f"vLLM {audit.after.version} runs with {lost.name}={runs} by itself, so nothing is lost yet."
-        message = f"{loss}. {effect}"
+            effect = (
+                f"{loss}, but vLLM {audit.after.version} runs with {lost.name}={runs} by itself: nothing is lost yet"
+            )
+        way_out = _way_out(audit, lost) if open_ or runs is True else ""
+        message = f"{effect}: {lost.reason}.{way_out}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 
 

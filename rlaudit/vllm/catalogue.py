@@ -172,11 +172,11 @@ def _resolver(fingerprint: str, *lines: str) -> Resolver:
 def _default(stored: dict[str, Any]) -> tuple[Any, str]:
     match stored:
         case {"object": str(config)}:
-            return Unknown(f"nothing sets it, so vLLM makes a {config} when it starts"), config
+            return Unknown(f"nothing sets this argument, so vLLM makes a {config} when it starts"), config
         case {"expression": str(text)}:
-            return Unknown(f"decided when vLLM is imported: {text}"), ""
+            return Unknown(f"vLLM computes the default when it is imported, as `{text}`"), ""
         case {"required": True}:
-            return Unknown("it has no default: set it"), ""
+            return Unknown("this argument has no default: set it"), ""
     return stored, ""
 
 

@@ -58,14 +58,14 @@ def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - on
     if kind == "sampling":
         return "SamplingParams(...) raises TypeError; the server ignores the field of a request"
     if kind == "nested" and version < UNKNOWN_KEY_IS_REFUSED:
-        return "it is ignored in silence; from 0.13.0 on, unknown keys of a config object are refused"
+        return "vLLM ignores the key without a message; from 0.13.0 on, it refuses unknown keys of a config object"
     if kind == "nested":
         return "vLLM refuses unknown keys of a config object, so the engine does not start"
     if kind == "method":
-        return "AttributeError when it is called"
+        return "calling this method raises an AttributeError"
     if version >= UNKNOWN_VARIABLE_IS_LOGGED:
-        return 'nothing reads it; the log says "Unknown vLLM environment variable"'
-    return "nothing reads it, without a word"
+        return 'nothing reads the variable; the log says "Unknown vLLM environment variable"'
+    return "nothing reads the variable, and no message says so"
 
 
 def _keep(value: Any) -> Any:
@@ -83,25 +83,31 @@ DONE_ANYWAY: Mapping[str, tuple[Any, ...]] = {
     "preemption_mode": ("recompute",), "use_v2_block_manager": (True,),
 }  # fmt: skip
 
-_GONE_WITH_V0 = "It belonged to the V0 engine; there is nothing to put in its place."
+_GONE_WITH_V0 = "This setting belonged to the V0 engine, and nothing replaces it."
+_WITH_THE_ENGINE = "The engine loads processors when it starts: set its argument logits_processors."
 _STRUCTURED = "structured_outputs_config"
 _EPLB = "eplb_config"
 ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
-    ("engine", "num_scheduler_steps"): ("Multi-step scheduling is gone; async_scheduling hides the overhead.", None),
+    ("engine", "num_scheduler_steps"): (
+        "vLLM has no multi-step scheduling any more. Set async_scheduling instead: it hides the scheduler's overhead.",
+        None,
+    ),
     ("engine", "multi_step_stream_outputs"): (_GONE_WITH_V0, None),
-    ("engine", "use_v2_block_manager"): ("It has been the only block manager since 0.7.", None),
+    ("engine", "use_v2_block_manager"): ("This block manager has been the only one since 0.7.", None),
     ("engine", "device"): ("vLLM detects the platform.", None),
-    ("engine", "enable_reasoning"): ("reasoning_parser alone switches it on.", None),
+    ("engine", "enable_reasoning"): ("reasoning_parser alone switches reasoning on.", None),
     ("engine", "disable_async_output_proc"): (_GONE_WITH_V0, None),
     ("engine", "preemption_mode"): ("V1 always recomputes preempted requests.", None),
     ("engine", "scheduler_delay_factor"): (_GONE_WITH_V0, None),
-    ("engine", "num_lookahead_slots"): ("Speculative decoding sets it by itself.", None),
+    ("engine", "num_lookahead_slots"): ("Speculative decoding sets this value by itself.", None),
     ("engine", "max_seq_len_to_capture"): (
-        "V1 captures by batch size, not by length: set max_cudagraph_capture_size or compilation_config.", None,
+        "V1 captures CUDA graphs by batch size, not by sequence length. Set max_cudagraph_capture_size or "
+        "compilation_config.",
+        None,
     ),
     ("engine", "swap_space"): ("V1 never swapped: preempted requests are recomputed.", None),
-    ("engine", "rope_scaling"): ("hf_overrides takes it (rope_parameters with transformers 5).", None),
-    ("engine", "rope_theta"): ("hf_overrides takes it.", None),
+    ("engine", "rope_scaling"): ("Set it in hf_overrides (as rope_parameters with transformers 5).", None),
+    ("engine", "rope_theta"): ("Set it in hf_overrides.", None),
     ("engine", "task"): ("Set runner and convert instead; a model that generates needs neither.", None),
     ("engine", "cuda_graph_sizes"): ("cudagraph_capture_sizes is its new name.", ("cudagraph_capture_sizes", _keep)),
     ("engine", "disable_mm_preprocessor_cache"): ("Set mm_processor_cache_gb=0 for true; false is the default.", None),
@@ -112,35 +118,40 @@ ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
         ("enable_log_requests", lambda value: not value),
     ),
     ("engine", "guided_decoding_backend"): (
-        f"{_STRUCTURED} holds it as backend.", (_STRUCTURED, _inside("backend")),
+        f"Set {_STRUCTURED}.backend instead.", (_STRUCTURED, _inside("backend")),
     ),
     ("engine", "guided_decoding_disable_fallback"): (
-        f"{_STRUCTURED} holds it.", (_STRUCTURED, _inside("disable_fallback")),
+        f"Set {_STRUCTURED}.disable_fallback instead.", (_STRUCTURED, _inside("disable_fallback")),
     ),
     ("engine", "guided_decoding_disable_any_whitespace"): (
-        f"{_STRUCTURED} holds it.", (_STRUCTURED, _inside("disable_any_whitespace")),
+        f"Set {_STRUCTURED}.disable_any_whitespace instead.", (_STRUCTURED, _inside("disable_any_whitespace")),
     ),
     ("engine", "guided_decoding_disable_additional_properties"): (
-        f"{_STRUCTURED} holds it.", (_STRUCTURED, _inside("disable_additional_properties")),
+        f"Set {_STRUCTURED}.disable_additional_properties instead.",
+        (_STRUCTURED, _inside("disable_additional_properties")),
     ),
-    ("engine", "num_redundant_experts"): (f"{_EPLB} holds it.", (_EPLB, _inside("num_redundant_experts"))),
-    ("engine", "eplb_window_size"): (f"{_EPLB} holds it.", (_EPLB, _inside("window_size"))),
-    ("engine", "eplb_step_interval"): (f"{_EPLB} holds it.", (_EPLB, _inside("step_interval"))),
-    ("engine", "eplb_log_balancedness"): (f"{_EPLB} holds it.", (_EPLB, _inside("log_balancedness"))),
-    ("engine", "logits_processor_pattern"): ("Processors are loaded with the engine: logits_processors.", None),
-    ("engine", "override_attention_dtype"): ("There is nothing to put in its place.", None),
-    ("engine", "calculate_kv_scales"): ("Scales come from the checkpoint, or are 1.", None),
-    ("engine", "max_num_partial_prefills"): ("long_prefill_token_threshold limits long prompts.", None),
-    ("engine", "max_long_partial_prefills"): ("long_prefill_token_threshold limits long prompts.", None),
+    ("engine", "num_redundant_experts"): (
+        f"Set {_EPLB}.num_redundant_experts instead.", (_EPLB, _inside("num_redundant_experts")),
+    ),
+    ("engine", "eplb_window_size"): (f"Set {_EPLB}.window_size instead.", (_EPLB, _inside("window_size"))),
+    ("engine", "eplb_step_interval"): (f"Set {_EPLB}.step_interval instead.", (_EPLB, _inside("step_interval"))),
+    ("engine", "eplb_log_balancedness"): (
+        f"Set {_EPLB}.log_balancedness instead.", (_EPLB, _inside("log_balancedness")),
+    ),
+    ("engine", "logits_processor_pattern"): (_WITH_THE_ENGINE, None),
+    ("engine", "override_attention_dtype"): ("Nothing replaces this setting.", None),
+    ("engine", "calculate_kv_scales"): ("The scales of the KV cache come from the checkpoint, or are 1.", None),
+    ("engine", "max_num_partial_prefills"): ("Limit long prompts with long_prefill_token_threshold instead.", None),
+    ("engine", "max_long_partial_prefills"): ("Limit long prompts with long_prefill_token_threshold instead.", None),
     ("engine", "enable_lora_bias"): ("LoRA biases are not supported any more.", None),
-    ("engine", "lora_extra_vocab_size"): ("LoRA cannot add words any more.", None),
+    ("engine", "lora_extra_vocab_size"): ("LoRA cannot add words to the vocabulary any more.", None),
     ("flag", "disable-frontend-multiprocessing"): ("The server always runs its engine in another process.", None),
     ("flag", "disable-log-requests"): ("Requests are not logged by default any more.", None),
     ("sampling", "best_of"): ("Ask for n, and rank the results yourself.", None),
-    ("sampling", "guided_decoding"): ("structured_outputs takes the same.", None),
-    ("sampling", "logits_processors"): ("Processors are loaded with the engine: logits_processors.", None),
+    ("sampling", "guided_decoding"): ("Set structured_outputs instead, which takes the same constraints.", None),
+    ("sampling", "logits_processors"): (_WITH_THE_ENGINE, None),
     ("sampling", "truncate_prompt_tokens"): ("Truncate before you send, or use the tokenizer's arguments.", None),
-    ("variable", "VLLM_USE_V1"): ("V0 is gone: there is no way back but an older release.", None),
+    ("variable", "VLLM_USE_V1"): ("V0 is gone. Only an older release of vLLM can run it.", None),
     ("variable", "VLLM_ATTENTION_BACKEND"): ("Set attention_backend instead (flag --attention-backend).", None),
     ("variable", "VLLM_FLASH_ATTN_VERSION"): ("Set attention_config.flash_attn_version instead.", None),
     ("variable", "VLLM_USE_TRTLLM_ATTENTION"): ("Set attention_config.use_trtllm_attention instead.", None),

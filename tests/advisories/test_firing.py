@@ -93,7 +93,9 @@ def test_a_framework_whose_release_is_not_known_is_undecided_and_says_how_to_giv
     example = {**MET["trl-reloads-first-weights"][0], "pins": {}}
     assert findings(known_rules()["trl-reloads-first-weights"], example) == []
     [finding] = findings(UNDECIDED, example)
-    assert "trl-reloads-first-weights (trl's release is not known: --framework trl==X, or pin it)" in finding.message
+    assert (
+        "trl-reloads-first-weights (trl's release is not known: pin it, or give --framework trl==X)" in finding.message
+    )
 
 
 @pytest.mark.parametrize(("releases", "says"), [(["1.2.0", "1.6.0"], 1), (["1.10.0", None], 0)])

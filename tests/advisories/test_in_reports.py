@@ -62,7 +62,7 @@ def test_a_defect_that_one_fact_leaves_open_is_a_line_of_the_first_screen(
     Path("train.py").write_text("GRPOConfig(use_vllm=True, vllm_mode='colocate')\n")
     text = printed(capsys, "inspect", "train.py", "--from", "0.18.1", "--to", "0.20.0", *given)
     first = text.partition("the move")[0]
-    assert ("Undecided: experts-swapped-by-plain-loads" in first) is said
+    assert ("These known defects may occur here: experts-swapped-by-plain-loads" in first) is said
     assert ("(the model is not known: --model NAME). See: rlaudit explain" in first) is said
 
 

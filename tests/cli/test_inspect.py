@@ -259,7 +259,8 @@ def test_nothing_heavy_is_imported(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("here", "says"), [("2.36", "Ablate 0.11.1 instead, which has the same defaults"), ("2.38", "")]
+    ("here", "says"),
+    [("2.36", "vLLM 0.11.1 has the same defaults and runs here: use it for the ablation"), ("2.38", "")],
 )
 def test_a_release_that_cannot_run_on_this_processor_is_named_with_the_nearest_one_alike(
     here: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -31,7 +31,7 @@ def test_every_name_of_a_logprob_metric_is_listed_with_its_framework(listed: str
 def test_sign_level_clipping_and_policy_are_said_where_they_differ(listed: str) -> None:
     k3 = {line.split(":")[0].strip(): line for line in block(listed, "k3")}
     assert k3["slime"].endswith(": as here")
-    assert "mean over sequences of the mean over tokens" in k3["PipelineRL"]
+    assert "average over tokens, then over sequences, of r - 1 - log r" in k3["PipelineRL"]
     assert "current policy" in k3["prime-rl"]
     assert "clamps it at 10" in k3["ms-swift, rLLM"]
     assert any("after clipping" in line for line in block(listed, "mean_weight") if "TRL" in line)

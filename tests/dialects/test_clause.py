@@ -74,7 +74,7 @@ def test_clauses_that_differ_are_all_listed(tmp_path: Path) -> None:
     said = "engine: {x: [{if: '@a > 2', value: ray}, {if: '@a > 1', value: mp}, {value: uni}]}\n"
     value = read(tmp_path, said, "sampler: {a: '???'}\n").engine["x"].value
     assert value.among == ("ray", "mp", "uni")
-    assert value.reason.startswith("ray or mp or uni; ")
+    assert value.reason.startswith("the value is either ray or mp or uni, since ")
 
 
 def test_origin_and_place_are_those_of_the_file_or_of_the_framework(tmp_path: Path) -> None:

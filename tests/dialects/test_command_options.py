@@ -93,7 +93,7 @@ def test_what_a_user_adds_leaves_the_defaults(tmp_path: Path, added: str) -> Non
 
 def test_an_option_that_no_entry_names_is_said(tmp_path: Path) -> None:
     config = read(tmp_path, "python toy.py --engine.size 1 --engine.sise 2")
-    assert "engine.sise: no option that was read" in config.not_seen
+    assert "engine.sise was not read: no option that was read" in config.not_seen
 
 
 @pytest.mark.parametrize(

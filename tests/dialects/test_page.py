@@ -18,12 +18,12 @@ def test_what_is_read_what_is_not_and_what_a_release_changes_stand_apart() -> No
     assert "  data_parallel_size: {key: '@data_parallel_size'}" in part(page, "What vLLM's engine")
     assert "because: verl always says false" in part(page, "What is written and has no effect")
     assert "\n  0.9.0: max_num_seqs, seed, " in part(page, "What releases of verl change")
-    assert "verl for vLLM 0.18.0 and later is v0.9.0 or newer" in part(page, "What tells the release")
+    assert "vLLM 0.18.0 and later need verl v0.9.0 or newer" in part(page, "What tells the release")
 
 
 def test_the_page_begins_with_releases_and_with_where_an_argument_is_written() -> None:
     page = page_of(shipped()["verl"])
-    assert "verl for vLLM 0.18.0 and later is v0.9.0 or newer" in part(page, "Which verl goes with which vLLM")
+    assert "vLLM 0.18.0 and later need verl v0.9.0 or newer" in part(page, "Which verl goes with which vLLM")
     assert "any other argument: @engine_kwargs.vllm.NAME" in part(page, "How an argument of vLLM is written")
     assert "What vLLM's engine gets" not in page
 

@@ -64,11 +64,11 @@ def test_a_lock_file_comes_before_a_pin_and_the_nearest_folder_before_both(tmp_p
     [
         (
             'dependencies = ["vllm>=0.9,<1"]',
-            "pyproject.toml requires vllm>=0.9,<1: a range, not one version, so it is not used",
+            "pyproject.toml allows a range of versions (vllm>=0.9,<1), so rlaudit takes no vLLM version from it",
         ),
         (
             'a = ["vllm==0.9.0"]\nb = ["vllm==0.18.1"]',
-            "names several vLLM versions (0.9.0, 0.18.1): none is taken from it",
+            "names several vLLM versions (0.9.0, 0.18.1), so rlaudit takes none of them",
         ),
     ],
 )
@@ -109,7 +109,7 @@ def test_one_version_alone_means_no_migration_and_none_means_the_newest_known(tm
 
 def test_a_pin_older_than_the_catalogue_is_said_and_not_used(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("vllm==0.6.3\n")
-    assert "requirements.txt:1 says vLLM 0.6.3, older than the catalogue" in sides(tmp_path, None, "0.18.1")[2]
+    assert "requirements.txt:1 says vLLM 0.6.3. This is older than the catalogue" in sides(tmp_path, None, "0.18.1")[2]
 
 
 @pytest.mark.parametrize("word", ["newest", "", "0.7.0"])

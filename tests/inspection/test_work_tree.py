@@ -173,11 +173,11 @@ def test_a_model_outside_of_the_work_tree_is_read_only_if_its_folder_is_named(
     config = put(tmp_path / "repository", {".git/HEAD": "", "c.sh": f"vllm serve {model} --max-logprobs 5\n"}) / "c.sh"
     run(["inspect", *VERSIONS, "-v", str(config)])
     printed = capsys.readouterr().out
-    assert f"{model}: the model's files are outside of the work tree" in " ".join(printed.split())
-    assert "0.8.5 runs it in float16" not in printed
+    assert f"{model}: the model's files were not read: they lie outside of the work tree" in " ".join(printed.split())
+    assert "vLLM 0.8.5 runs in float16" not in printed
     run(["inspect", *VERSIONS, "-v", str(config), str(model)])
     printed = capsys.readouterr().out
-    assert "outside of the work tree" not in printed and "0.8.5 runs it in float16" in printed
+    assert "outside of the work tree" not in printed and "vLLM 0.8.5 runs in float16" in printed
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "uv.lock"])

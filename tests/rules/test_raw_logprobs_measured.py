@@ -20,18 +20,18 @@ def shift(release: str, platform: str) -> str:
     known = measured(release, platform)
     assert known is not None
     figure = known.cells["temperature/candidate/mean_ratio_minus_one"]
-    return f"mean ratio minus 1 is {figure['value']:.2g} [{figure['low']:.2g}, {figure['high']:.2g}]"
+    return f"a mean ratio minus 1 of {figure['value']:.2g} [{figure['low']:.2g}, {figure['high']:.2g}]"
 
 
 def test_a_finding_has_the_figure_that_a_gpu_measured_of_its_release():
-    measured_here = "rlaudit measured raw logprobs of vLLM 0.24.0 on NVIDIA H200 at T = 0.7: the "
-    assert measured_here + shift("0.24.0", "cuda") in look("0.24.0")
+    here = look("0.24.0")
+    assert f"With raw logprobs of vLLM 0.24.0, rlaudit measured {shift('0.24.0', 'cuda')} at T = 0.7 on NVIDIA" in here
     assert shift("0.24.0", "cpu") in look("0.24.0", machine={"platform": "cpu"})
 
 
 def test_a_release_that_no_gpu_measured_has_that_of_the_processor_if_the_sampler_is_the_same():
     assert measured("0.18.1", "cuda") is None
-    assert "(CPU build, whose sampler is that of CUDA)" in look("0.18.1") and shift("0.18.1", "cpu") in look("0.18.1")
+    assert "(CPU build, which has the sampler of CUDA)" in look("0.18.1") and shift("0.18.1", "cpu") in look("0.18.1")
 
 
 def test_the_second_model_runner_has_another_sampler_and_gets_no_figure_of_a_processor():

@@ -92,7 +92,7 @@ def runner(model: str, release: str = "0.22.0") -> tuple[Any, str]:
 def test_the_whole_name_of_a_known_model_decides_its_runner_and_the_report_says_so(model, release, runs):
     value, note = runner(model, release)
     assert value == runs
-    assert "by the model's name" in note
+    assert "inferred from the model's name" in note
 
 
 @pytest.mark.parametrize(

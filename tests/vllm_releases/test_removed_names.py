@@ -69,7 +69,7 @@ def test_a_flag_that_outlives_its_argument_is_still_taken() -> None:
     assert "does not start" in gone.effect
 
 
-@pytest.mark.parametrize(("version", "word"), [("0.15.0", "without a word"), ("0.17.0", "Unknown vLLM")])
+@pytest.mark.parametrize(("version", "word"), [("0.15.0", "no message says so"), ("0.17.0", "Unknown vLLM")])
 def test_a_variable_is_ignored_in_silence_until_0_17(version: str, word: str) -> None:
     found = removed("variable", "VLLM_ATTENTION_BACKEND", Version(version))
     assert found is not None

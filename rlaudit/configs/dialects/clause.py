@@ -174,13 +174,13 @@ def total(parts: Iterable[Any], reading: "Reading", clause: Clause) -> Any:
 def _moved(clause: Clause, reading: "Reading") -> Any:
     """Return a default that releases changed; Unknown, with what it may be, if the release is not known."""
     value = clause["default"]
-    spans = [f"{value!r} before"]
+    spans = [f"was {value!r}"]
     for release, later in clause["moved"].items():
         truth = reading.compare("release", ">=", Version(str(release)))
-        spans.append(f"{later!r} from {release} on")
+        spans.append(f"is {later!r} from {release} on")
         if isinstance(truth, Unknown):
             return Unknown(
-                f"the default is {', '.join(spans)}; {truth.reason}", (value, later), hangs_on=truth.hangs_on
+                f"the default {' and '.join(spans)}; {truth.reason}", (value, later), hangs_on=truth.hangs_on
             )
         value = later if truth else value
     return value

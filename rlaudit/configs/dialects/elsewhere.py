@@ -35,7 +35,7 @@ def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
             name: setting for name, setting in getattr(config, kind).items()
             if setting.place is not None and is_kept
         }  # fmt: skip
-        sentence = f"every {_NAMES[kind]}, because {reason}"
+        sentence = f"no {_NAMES[kind]} was seen, because {reason}"
         section: Any = Elsewhere(reason, kept, sentence, truth.hangs_on if isinstance(truth, Unknown) else "")
         config = replace(config, **{kind: section}, not_seen=(*config.not_seen, sentence))
     return config
@@ -65,7 +65,7 @@ def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
     if isinstance(truth, Unknown):
         for name, setting in getattr(draft, kind).items():
             if setting.place is not None and setting.known:
-                reason = f"{setting.value} or without effect; {_reason(entry, truth)}"
+                reason = f"the value {setting.value} may have no effect; {_reason(entry, truth)}"
                 getattr(draft, kind)[name] = replace(
                     setting, value=Unknown(reason, hangs_on=truth.hangs_on), note=reason
                 )

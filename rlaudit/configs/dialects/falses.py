@@ -27,7 +27,7 @@ def drop_falses(reading: "Reading") -> None:
     if dropping is None and not reason:
         return
     certain = not reason and len(possible) == 1
-    sentence = reading.sentence(dropping) if dropping is not None else "whether a false arrives is not known"
+    sentence = reading.sentence(dropping) if dropping is not None else "it is not known whether a false arrives"
     sentence = f"{sentence}; {reason}" if reason else sentence
     for name, setting in list(reading.draft.engine.items()):
         if setting.value is not False or setting.written is not False or setting.place is None:

@@ -21,7 +21,7 @@ from typing import Any
 from rlaudit.configs.draft import Draft, by_code
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 
-_RECORD = "`rlaudit record` writes down what it does"
+_RECORD = "`rlaudit record` shows what it does"
 # What code makes of a written key.
 _OF_CODE = {"value", "map"}
 # File -> words, or a list of alternatives.
@@ -56,8 +56,8 @@ class FrameworkCode:
         assert self.checkout is not None
         package, version = self.checkout.package, self.checkout.version
         which = f"{package} {version}" if version is not None else f"a {package} that names no release"
-        looked_up = "looked up are the lines that decide; `rlaudit record` writes down what it makes of this config"
-        return f"the code in {self.where}, {which}: {looked_up}"
+        looked_up = "only the lines that decide were looked up; `rlaudit record` shows what it makes of this config"
+        return f"the code in {self.where} ({which}) was not read as a whole: {looked_up}"
 
     def has(self, at: At) -> bool:
         """Return whether a copy exists and has one of some places."""

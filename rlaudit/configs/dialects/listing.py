@@ -35,7 +35,9 @@ def list_rest(reading: Reading) -> None:
         )
     if "other engines" in dialect:
         engines = second_engines(reading.tree.root, dialect["other engines"]["besides"])
-        draft.not_seen += [f"{path}: another engine, as of a judge or a teacher; it is not judged" for path in engines]
+        draft.not_seen += [
+            f"{path} was not inspected: it is another engine, such as that of a judge or a teacher" for path in engines
+        ]
     for entry in dialect.get("not seen", ()):
         if reading.holds(entry["if"]) is True:
             draft.not_seen.append(entry["say"])
@@ -48,7 +50,9 @@ def list_rest(reading: Reading) -> None:
     if reading.tree.command is not None:
         draft.not_seen += _unread_words(reading)
     if reading.tree.open and reading.tree.python_call is not None:
-        draft.not_seen.append(f"further arguments of {reading.tree.python_call.name}: {reading.tree.open}")
+        draft.not_seen.append(
+            f"further arguments of {reading.tree.python_call.name} are not known: {reading.tree.open}"
+        )
 
 
 def _name_unknown(reading: Reading) -> None:
@@ -59,7 +63,8 @@ def _name_unknown(reading: Reading) -> None:
     names = [name for name, _ in reading.tree.root.items() if fnmatchcase(name, entry["named"])]
     unknown = [name for name in names if name not in reading.spec.words and name not in reading.draft.options]
     if unknown:
-        reading.draft.not_seen.append(f"{', '.join(unknown)}: {entry['because']}")
+        were = "was" if len(unknown) == 1 else "were"
+        reading.draft.not_seen.append(f"{', '.join(unknown)} {were} not read: {entry['because']}")
 
 
 def _unread_words(reading: Reading) -> tuple[str, ...]:

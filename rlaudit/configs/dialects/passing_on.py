@@ -35,9 +35,11 @@ def pass_on(reading: Reading, kind: str, entry: Clause | list[Clause]) -> None:
             settings.by_file(key, node, note=clause.get("because", ""))
         elif "front end" in clause and (key in catalogue.frontend or key in clause["front end"]):
             where = reading.from_the_root(clause["key"])
-            reading.draft.not_seen.append(f"{where}.{key}: of the HTTP endpoint, no argument of the engine")
+            reading.draft.not_seen.append(
+                f"{where}.{key} was not read: it belongs to the HTTP endpoint, not the engine"
+            )
         else:
-            reason = f"vLLM {reading.vllm} has no argument {key}; {clause['unknown key']}"
+            reason = f"vLLM {reading.vllm} has no argument {key}, and {clause['unknown key']}"
             reading.draft.lose(key, node, Loss.UNKNOWN_KEY, reason)
 
 
@@ -58,7 +60,7 @@ def _flag(reading: Reading, key: str, node: Node, entry: Clause) -> None:
         note = f"passed as --{spelt.replace('_', '-')}"
         value: bool | Unknown = False
         if isinstance(truth, Unknown):
-            value = Unknown(f"{note}, or {entry['otherwise']}; {truth.reason}", hangs_on=truth.hangs_on)
+            value = Unknown(f"it is {note}, or {entry['otherwise']}; {truth.reason}", hangs_on=truth.hangs_on)
         reading.draft.engine.by_file(name, node, value, value.reason if isinstance(value, Unknown) else note)
 
 

@@ -115,7 +115,7 @@ class Reading:
         option = f"{OPTION} {package.names[0]}==X" if package is not None else ""
         if here is not None and here.pinned_at and option:
             return f"the {title} release in place of {here.version} ({here.pinned_at}) is not known: {option}"
-        return f"{title}'s release is not known: {f'pin it, or {option}' if option else 'nothing here says it'}"
+        return f"{title}'s release is not known: {f'pin it, or give {option}' if option else 'nothing here names it'}"
 
     def node(self, path: str) -> Node | None:
         """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""
@@ -204,12 +204,17 @@ class Reading:
 
     def sentence(self, clause: Clause) -> str:
         """Return the reason that a clause gives, with the file that decides it."""
-        where = self._files(clause)
-        return f"{clause['because']} [{where}]" if where else str(clause["because"])
+        files = self._names_of_files(clause)
+        where = f"[source: {files} in {self.spec.title} {self.spec.declared['read']}]" if files else ""
+        return f"{clause['because']} {where}".strip()
 
     def _files(self, clause: Clause) -> str:
-        files = [file.rpartition("/")[2] for file in filled(clause.get("at", {}), None, self.tree.call)]
-        return f"{self.spec.title} {', '.join(dict.fromkeys(files))}, {self.spec.declared['read']}" if files else ""
+        files = self._names_of_files(clause)
+        return f"{self.spec.title} {files}, {self.spec.declared['read']}" if files else ""
+
+    def _names_of_files(self, clause: Clause) -> str:
+        files = (file.rpartition("/")[2] for file in filled(clause.get("at", {}), None, self.tree.call))
+        return ", ".join(dict.fromkeys(files))
 
 
 def sets_up_rollouts(spec: Spec, tree: Tree, source: Source) -> Truth:

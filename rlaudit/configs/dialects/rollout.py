@@ -80,7 +80,7 @@ def _of_another(config: RolloutConfig, name: str, facts: Collection[str]) -> Rol
     facts: what the other decides about the training.
     """
     reason = f"{name} decides it"
-    not_seen = f"what {name}, hands to vLLM beside what is written; `rlaudit record` writes it down"
+    not_seen = f"this file does not show what else {name}, passes to vLLM; `rlaudit record` shows it"
     return replace(
         config,
         engine=as_written(config.engine, name),

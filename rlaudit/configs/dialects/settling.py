@@ -108,7 +108,8 @@ def _leave_open(reading: Reading, kind: str, name: str, possible: list[Outcome],
     # The last clause that is open itself has the reason.
     opens = [outcome for outcome in possible if outcome.node is None and isinstance(outcome.value, Unknown)]
     values = list(dict.fromkeys(_in_words(outcome) for outcome in opens[-1:] or possible))
-    sentence = f"{' or '.join(values)}; {reason.reason}"
+    either = f"{values[0]};" if opens else f"the value is either {' or '.join(values)}, since"
+    sentence = f"{either} {reason.reason}"
     node = next((outcome.node for outcome in possible if outcome.node is not None), None)
     lost = next((outcome for outcome in possible if outcome.loss is not None and outcome.node is not None), None)
     # A value that may arrive all the same is only open, unless it may stop the start.
@@ -140,9 +141,9 @@ def _have_same_effect(left: Outcome, right: Outcome) -> bool:
 
 def _in_words(outcome: Outcome) -> str:
     if outcome.loss is not None:
-        return "without effect"
+        return "dropped"
     if outcome.is_nothing:
-        return "left to vLLM"
+        return "vLLM's own default"
     return outcome.value.reason if isinstance(outcome.value, Unknown) else str(outcome.value)
 
 
@@ -183,10 +184,10 @@ def take_span(reading: Reading) -> None:
         version = reading.code.checkout.version
         draft.copy = Copy(reading.code.where, version and Version(version.base_version))
     if span.is_empty:
-        draft.not_seen.append(f"{shown}: what is said of the trainer is said of the later release")
+        draft.not_seen.append(f"{shown}: what this report says of the trainer holds for the later release")
     elif span.starts is not None:
-        others = f"those from {span.starts} on run with this vLLM as well"
-        draft.not_seen.append(f"the {reading.of} release: taken is {shown}; {others}")
+        others = f"releases from {span.starts} on run with this vLLM as well"
+        draft.not_seen.append(f"the release of {reading.of} is not known: this report assumes {shown}; {others}")
     for name in written_fields(release, reading.holds, reading.is_written):
         field, node = release["fields"][name], reading.node(name)
         if node is not None and span.lacks(field):

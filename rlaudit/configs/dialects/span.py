@@ -76,7 +76,7 @@ class Span:
         if sign in {">=", "<"}:
             truth = True if self.first >= other else False if self.end <= other else None
             if truth is None:
-                return Unknown(f"it depends on whether {title} is {other} or later: pin {title}")
+                return Unknown(f"nothing here says whether {title} is {other} or later (pin {title})")
             return truth is (sign == ">=")
         raise ValueError(f"a release is compared by >= and <, not {sign}")
 
@@ -183,10 +183,12 @@ def _admitting(runs: Span, declared: Entry, vllm: Version) -> Span:
     if not table or runs.first == OLDEST or runs.first < min(table):
         return runs
     first = next((release for release, newest in table.items() if newest >= vllm), None)
-    because = f"{declared['admits by']} admits vLLM {vllm} from {first} on"
+    because = f"{declared['admits by']} {first} and later allows vLLM {vllm}"
     if first is None:
         first = max(table)
-        because = f"{declared['admits by']} admits vLLM {vllm} in no release that was read; this is the newest"
+        because = (
+            f"{declared['admits by']} allows vLLM {vllm} in no release that was read; {first} is the newest of them"
+        )
     return replace(runs, first=first, lower=because, starts=runs.first) if first > runs.first else runs
 
 

@@ -95,7 +95,8 @@ class FlagReader:
             if self.positional is None and previous is None and self.serve and is_argument:
                 self.positional = node
             else:
-                self.draft.not_seen.append(f"further arguments of vLLM in line {node.place.line}: {node.value.reason}")
+                where = f"in line {node.place.line}"
+                self.draft.not_seen.append(f"further arguments of vLLM {where} are not known: {node.value.reason}")
             return
         if self.serve and self.positional is None and not self._is_truth(node, previous):
             self.positional = node

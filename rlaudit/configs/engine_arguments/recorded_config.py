@@ -168,11 +168,11 @@ def _is_server(argv: tuple[str, ...]) -> bool:
 
 def _not_seen(recorded: RecordedEngine, source: RecordedSource, release: Version | None) -> Iterator[str]:
     if release is None:
-        yield "the release of vLLM: it is a build without one"
+        yield "the release of vLLM is not known: this build has no release number"
     if not recorded.started:
-        yield "what vLLM makes of the arguments: the engine did not start"
+        yield "the engine did not start, so it is not known what vLLM makes of the arguments"
     if not recorded.sampled:
-        yield "sampling parameters: no request was recorded"
+        yield "sampling parameters were not seen: no request was recorded"
     if not any(process.trainer for process in source.recording.processes):
-        yield "the trainer's logprobs: no function of a trainer was recorded"
+        yield "the trainer's logprobs were not seen: no function of a trainer was recorded"
     yield from source.recording.missing

@@ -79,7 +79,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     for key, node in root.items():
         _take(reader, key, node)
     reader.finish()
-    draft.not_seen.append("flags of the command that names this file: they win over it")
+    draft.not_seen.append("flags of the command that names this file were not seen; they win over the file")
     write = yaml_writer(root, _speller(root, vllm), source.text)
     return (draft.done(model=reader.model, place=root.place, write=write),)
 

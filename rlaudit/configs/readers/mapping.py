@@ -188,18 +188,18 @@ def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool, ro
                 draft.engine.by_file(name, node)
         elif is_dedicated and lifetime("sampling", key) is None:
             _list(draft, f"{prefix}{key}", node)
-    who = engine.called or "the file"
+    who = engine.called or "these arguments"
     why_unknown = _sampling(draft, engine, rolls_out=rolls_out)
     if engine.around:
         draft.list_options(engine.around[-1], *_OBJECTIVE)
-    draft.not_seen.append(f"{who}: how the program uses this section, and which engine arguments it adds")
+    draft.not_seen.append(f"this file does not show how the program uses {who}, nor which engine arguments it adds")
     config = draft.done(
         model=engine.node.get("model"),
         place=engine.node.key or engine.node.place,
         write=_writer(engine.node, source),
     )
     config = replace(config, called=engine.called if several else "")
-    config = replace(config, engine=Elsewhere(f"the program that reads {who} may set this", config.engine))
+    config = replace(config, engine=Elsewhere(f"the program that reads {who} may add engine arguments", config.engine))
     return replace(config, sampling=Elsewhere(why_unknown)) if why_unknown else config
 
 
@@ -228,8 +228,8 @@ def _sampling(draft: Draft, engine: _Engine, *, rolls_out: bool) -> str:
     """
     inner = _sampled_in(engine.node)
     if inner is None and not rolls_out:
-        reason = f"{engine.called} is one of several engines, and not known to roll out: what it samples with is open"
-        draft.not_seen.append(f"sampling: {reason}")
+        reason = f"{engine.called} is one of several engines, and it is not known whether it samples rollouts"
+        draft.not_seen.append(f"sampling parameters were not read: {reason}")
         return reason
     mapping = inner or next((sampling for level in engine.around if (sampling := _sampled_in(level)) is not None), None)
     for key, node in entries(mapping if mapping is not None else engine.node):
@@ -238,7 +238,7 @@ def _sampling(draft: Draft, engine: _Engine, *, rolls_out: bool) -> str:
         elif mapping is not None:
             _list(draft, node.key.setting if node.key is not None else key, node)
     if not draft.sampling:
-        draft.not_seen.append("sampling parameters: no mapping of their names stands beside the engine's arguments")
+        draft.not_seen.append("sampling parameters were not seen: the file has none beside the engine's arguments")
     leave_open(draft.sampling, "the program may add this to the sampling parameters of this file")
     return ""
 

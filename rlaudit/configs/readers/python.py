@@ -45,7 +45,7 @@ _POSITIONAL = ("model",)
 _PLACED = "PlacementGroupSchedulingStrategy("
 # Only calls that sample request them; `prompt_logprobs` is of calls that score.
 _LOGPROBS = "logprobs"
-NO_SAMPLING = "sampling parameters: no SamplingParams(...) in this file"
+NO_SAMPLING = "sampling parameters were not seen: this file has no SamplingParams(...)"
 _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
 
 
@@ -155,10 +155,11 @@ def engine_config(
     for name, node in arguments.items():
         _argument(draft, call, name, node, catalogue)
     if len(call.positional) > 1:
-        draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
+        where = f"in line {call.place.line}"
+        draft.not_seen.append(f"arguments of {call.name} {where} that are passed without a name were not read")
     if call.open:
-        further = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
-        draft.not_seen.append(f"{further}; what the call does not name is open, and `rlaudit record` writes it down")
+        further = f"further arguments of {call.name} in line {call.place.line} are not known: {call.open}"
+        draft.not_seen.append(f"{further}; `rlaudit record` shows them")
     beside = [sampling for sampling in sampled if sampling.function in {call.function, ""}]
     collect_sampling(draft, beside or list(sampled), catalogue)
     take_variables(draft, python_environment(source))
@@ -187,10 +188,10 @@ def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Cata
     if name in catalogue.engine or (is_known and not call.may_leave_out(name)):
         draft.engine.by_file(name, node)
     elif is_known:
-        why = f"a test around {call.name} may keep it from vLLM {catalogue.asked}, which has no such argument"
-        draft.not_seen.append(f"{name} in line {node.place.line}: {why}")
+        why = f"vLLM {catalogue.asked} has no such argument, and a test around {call.name} may leave it out"
+        draft.not_seen.append(f"{name} in line {node.place.line} was not read: {why}")
     elif name in call.own:
-        draft.not_seen.append(f"{name}, which a subclass of {call.name} in this file takes itself")
+        draft.not_seen.append(f"{name} was not read: a subclass of {call.name} in this file takes it for itself")
     elif name not in _LLM_ONLY:
         draft.lose(name, node, Loss.REFUSED, f"TypeError at start: {call.name} has no argument {name}")
 
@@ -209,7 +210,7 @@ def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) 
     others = [call for call in sampled if call not in asking] if asking else []
     if others:
         where = _lines(draft.path, others, ", ")
-        draft.not_seen.append(f"{SAMPLING} in line {where}: it requests no logprobs and is not taken for the rollout's")
+        draft.not_seen.append(f"{SAMPLING} in line {where} was not read: it requests no logprobs, as a rollout would")
     sampled = asking or sampled
     differing = f"{SAMPLING} in lines {_lines(draft.path, sampled, ' and ')} differ"
     for call in sampled:
@@ -225,7 +226,8 @@ def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) 
                 setting = by_file(name, node, differ)
             draft.sampling[name] = setting
         if call.open:
-            draft.not_seen.append(f"further sampling parameters in line {call.place.line}: {call.open}")
+            where = f"in line {call.place.line}"
+            draft.not_seen.append(f"further sampling parameters {where} are not known: {call.open}")
             leave_open(draft.sampling, call.open)
     for name, setting in list(draft.sampling.items()):
         declared = catalogue.sampling.get(name)

@@ -49,7 +49,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     started = invocations(source)
     configs = [_server(source, invocation, vllm) for invocation in started[:MOST_SERVERS]]
     if len(started) > MOST_SERVERS:
-        others = f"the other {len(started) - MOST_SERVERS} servers that this file starts"
+        others = f"the other {len(started) - MOST_SERVERS} servers that this file starts were not read"
         configs[-1] = replace(configs[-1], not_seen=(*configs[-1].not_seen, others))
     return tuple(configs)
 
@@ -62,7 +62,7 @@ def _server(source: Source, started: Invocation, vllm: Version) -> RolloutConfig
     reader.read(started.words, started.start)
     take_variables(draft, started.variables)
     if started.env_file is not None:
-        draft.not_seen.append(f"{started.env_file.place}: env_file: the variables in it are not read")
+        draft.not_seen.append(f"{started.env_file.place}: the variables in this env_file were not read")
     assumed = started.command.assumed if started.command is not None else ()
     effective = (node for name, node in started.variables.items() if name in draft.environment)
     assumed += assumptions((*started.words, *effective))
@@ -81,7 +81,7 @@ def _beside_its_file(config: RolloutConfig, started: Invocation, reader: FlagRea
     if not named:
         return config
     text = named[-1].value.text if named[-1].value is not None else "a file"
-    unread = f"{text}, the file of --config, is not read with the command: inspect it by itself, or record a run"
+    unread = f"{text}, the file of --config, was not read with the command: inspect that file, or record a run"
     engine = Elsewhere(f"it may be in {text}, the file of --config", config.engine)
     return replace(config, engine=engine, not_seen=(*config.not_seen, unread))
 

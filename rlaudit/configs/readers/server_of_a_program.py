@@ -40,11 +40,11 @@ def read(source: Source, _vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return the updates. The engine's settings are unknown: its command is elsewhere, or made by the program."""
     calls, started = posted(source), _starts(source)
     draft = Draft(NAME, source.path)
-    reason = "the server is started by another command; inspect that command"
+    reason = "another command starts the server; inspect that command"
     if started is not None:
-        reason = "the program makes the server's command when it runs; `rlaudit record` writes it down"
+        reason = "the program makes the server's command when it runs; `rlaudit record` shows that command"
     take_weight_updates(draft, (source,), calls, offline=False)
-    draft.not_seen.append(f"every engine argument, because {reason}")
+    draft.not_seen.append(f"no engine argument was seen, because {reason}")
     place = LineIndex(source.text, source.path).place(*started.span(), "") if started is not None else calls[0].place
     return (replace(draft.done(place=place), engine=Elsewhere(reason), sampling=Elsewhere(reason)),)
 

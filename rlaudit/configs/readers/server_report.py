@@ -134,8 +134,8 @@ def _from_log(source: Source, start: _Start, index: LineIndex, vllm: Version) ->
         note = f"the log says that the {start.engine} engine started"
         draft.environment["VLLM_USE_V1"] = Setting("VLLM_USE_V1", start.engine[1], None, Origin.ENGINE, place, note)
     if start.given is None:
-        draft.not_seen.append("which of the values were set: the log has no line of the arguments")
-    draft.not_seen += ["environment variables: the log does not print them", _NO_SAMPLING]
+        draft.not_seen.append("it is not known which of the values were set: the log has no line of the arguments")
+    draft.not_seen += ["environment variables were not seen: the log does not print them", _NO_SAMPLING]
     return draft.done(model=models[0].node() if models else None, place=place)
 
 
@@ -161,7 +161,7 @@ def _given(draft: Draft, printed: list[_Pair], observed: Version | None, vllm: V
             draft.engine[pair.name] = Setting(pair.name, pair.value, written, Origin.FILE, pair.place)
 
 
-_NO_SAMPLING = "sampling parameters: they come with every request"
+_NO_SAMPLING = "sampling parameters were not seen: each request sends its own"
 
 
 def _resolved(draft: Draft, resolved: list[_Pair], observed: Version | None, vllm: Version, *, was_set: bool) -> None:
@@ -198,7 +198,9 @@ def _from_json(source: Source, root: Node, vllm: Version) -> RolloutConfig:
             text = None if node.value is None else str(node.plain())
             draft.environment[name] = Setting(name, text, node.plain(), Origin.ENGINE, node.place, note)
     if observed is not None and observed != vllm:
-        draft.not_seen.append(f"environment variables: vLLM {observed} reports its defaults with what was set")
+        draft.not_seen.append(
+            f"environment variables were not read: vLLM {observed} does not report which of them were set"
+        )
     draft.not_seen.append(_NO_SAMPLING)
     return draft.done(model=models[0].node() if models else None, place=config.key or config.place)
 

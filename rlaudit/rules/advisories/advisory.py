@@ -135,7 +135,7 @@ class Advisory:
             among = self.window.among(span.oldest, span.newest)
             if among is not None:
                 return among
-        return Unknown(f"{self.of}'s release is not known: --framework {self.of}==X, or pin it")
+        return Unknown(f"{self.of}'s release is not known: pin it, or give --framework {self.of}==X")
 
     def undecided(self, side: Side) -> tuple[tuple[Condition, Unknown], ...] | None:
         """Return the conditions that one side of an audit leaves open; None if one is false or a workaround holds."""

@@ -54,7 +54,7 @@ def why_not_comparable(audit: Audit, name: str) -> str | None:
     for side in (audit.before, audit.after):
         value = side.engine(name).value
         if isinstance(value, Unknown):
-            return f"its default in {engine_of(side)} is not known: {value.reason}"
+            return f"Its default in {engine_of(side)} is not known: {value.reason}"
     return None
 
 
@@ -64,7 +64,7 @@ def switched_on(
     """Yield a finding about a switch that nothing sets: `finding_of` the audit if it turns on, a note if it may."""
     reason = why_not_comparable(audit, name)
     if reason is not None:
-        yield rule.finding(audit, Severity.NOTE, name, f"Nothing sets {name}, and {reason}.", confirm=confirm)
+        yield rule.finding(audit, Severity.NOTE, name, f"Nothing sets {name}. {reason}.", confirm=confirm)
         return
     if isinstance(audit.config.engine, Elsewhere) and name not in audit.config.engine:
         moved = moved_default(_as_if_complete(audit), name)

@@ -32,7 +32,7 @@ def returned_logprobs(side: Side) -> Returned | Unknown:
         return _RETURNED.get(semantics, Returned.LOGITS)
     mode = side.value("logprobs_mode")
     if isinstance(mode, Unknown) and side.is_v1 is not False and side.version >= LOGPROBS_MODE:
-        return Unknown(f"logprobs_mode decides: {mode.reason}", hangs_on=mode.fact)
+        return Unknown(f"The setting logprobs_mode decides: {mode.reason}", hangs_on=mode.fact)
     return Unknown(f"The engine, V0 or V1, decides: {side.resolution.why_engine}")
 
 

@@ -20,7 +20,7 @@ def temperature(side: Side) -> float | Unknown:
     if setting is None or setting.value is None:
         if side.config.offline and side.config.sampling:
             return 1.0
-        return Unknown("the temperature is not in this file")
+        return Unknown("the sampling temperature is not in this file")
     if isinstance(setting.value, Unknown):
         return setting.value
     if (
@@ -28,7 +28,7 @@ def temperature(side: Side) -> float | Unknown:
         or not isinstance(setting.value, int | float)
         or not 0 <= setting.value < HOTTEST
     ):
-        return Unknown(f"the temperature is {setting.value!r}, which is none")
+        return Unknown(f"the sampling temperature is {setting.value!r}, which is no temperature")
     return float(setting.value)
 
 

@@ -4,6 +4,7 @@ The next step is scheduled while the last one still runs, so batches are compose
 of a rollout finds tokens that are already on their way.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from rlaudit.unknown import Unknown
@@ -42,12 +43,12 @@ def _speculation(view: Resolution) -> Resolved | None:
     if speculative is None:
         return None
     if view.since("0.33.0"):
-        return Resolved(Unknown("with speculative decoding it depends on the model runner"), "speculative decoding")
+        return Resolved(Unknown("with speculative decoding, the model runner decides"), "speculative decoding")
     method = part(view, "speculative_config", "method")
     if method in _DRAFTERS and part(view, "speculative_config", "disable_padded_drafter_batch") is not True:
         return None
     if isinstance(speculative, Unknown) or isinstance(method, Unknown) or method is None:
-        return Resolved(Unknown("it depends on the method of speculative decoding"), "speculative decoding")
+        return Resolved(Unknown("the method of speculative decoding decides"), "speculative decoding")
     if method == "draft_model" and view.since("0.28.0"):
         return None
     return Resolved(False, f"off with speculative decoding by {method}")
@@ -59,7 +60,8 @@ def _executor(view: Resolution) -> Resolved:
         possible = [_by_executor(executor, view) for executor in given.among]
         agree = bool(possible) and all(outcome.value is possible[0].value for outcome in possible)
         # A config or a framework may give Ray, or a class of its own.
-        return possible[0] if agree else Resolved(given, "not every executor supports it")
+        because = replace(given, reason=f"the default depends on the executor, and {given.reason}", hangs_on=given.fact)
+        return possible[0] if agree else Resolved(because, "not every executor supports it")
     return _by_executor(view.value("distributed_executor_backend"), view)
 
 
@@ -71,7 +73,7 @@ def _by_executor(executor: Any, view: Resolution) -> Resolved:
         return _ray(view)
     if not view.since("0.21.0"):
         return Resolved(False, "off with an executor that is none of vLLM's own")
-    return Resolved(Unknown(f"whether executor {executor} supports it"), "by executor")
+    return Resolved(Unknown(f"it is not known whether executor {executor} supports it"), "by executor")
 
 
 def _ray(view: Resolution) -> Resolved:

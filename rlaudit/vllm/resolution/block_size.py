@@ -31,7 +31,7 @@ def apply(view: Resolution) -> Resolved | None:
     if view.machine.platform == "cpu":
         if view.since("0.11.1"):
             return Resolved(128, "default on a CPU")
-        return Resolved(Unknown("128 with Intel's extension for PyTorch, else 16"), "default on a CPU")
+        return Resolved(Unknown("the size is 128 with Intel's extension for PyTorch, else 16"), "default on a CPU")
     if view.since("0.18.0") and view.value("attention_backend") not in _SIXTEEN:
         return Resolved(Unknown("the attention backend chooses its size"), "by attention backend")
     return Resolved(16, "default on a GPU; models with latent attention (MLA) take 64 or 128")

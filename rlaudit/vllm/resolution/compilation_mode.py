@@ -80,7 +80,7 @@ def breaks_graphs(view: Resolution) -> bool | Unknown:
     if set((view.checkpoint or {}).get("architectures") or ()) & _BREAKABLE:
         return Unknown("some releases break the graphs of this model instead of compiling it")
     if view.since("0.31.0") and view.variable("VLLM_BATCH_INVARIANT") == "1" and _has_tuned_products(view):
-        return Unknown("with VLLM_BATCH_INVARIANT it depends on the shapes of the model's layers")
+        return Unknown("with VLLM_BATCH_INVARIANT, the shapes of the model's layers decide")
     return False
 
 

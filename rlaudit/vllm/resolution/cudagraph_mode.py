@@ -94,7 +94,9 @@ def _by_backend(view: Resolution, mode: str) -> Resolved | None:
         return None
     if backend not in ("FLASH_ATTN", "FLASHINFER"):
         named = f"is open: {backend.reason}" if isinstance(backend, Unknown) else str(backend)
-        return Resolved(Unknown(f"whether prefill can be captured with attention backend {named}"), "by backend")
+        return Resolved(
+            Unknown(f"it is not known whether prefill can be captured with attention backend {named}"), "by backend"
+        )
     kept = "FULL_AND_PIECEWISE" if pieces else "FULL_DECODE_ONLY"
     return Resolved(kept, f"{backend} on {view.machine.name} can be captured in decode steps only")
 

@@ -17,7 +17,7 @@ def apply(view: Resolution) -> Resolved | None:
         ranks *= number(replicas) or 1
     if isinstance(ranks, Unknown):
         return Resolved(
-            Unknown(f"one process or several: {ranks.reason}", hangs_on=ranks.fact), "by the number of ranks"
+            Unknown(f"the number of ranks decides: {ranks.reason}", hangs_on=ranks.fact), "by the number of ranks"
         )
     if view.machine.platform == "cpu" and (view.since("0.20.0") or not view.since("0.9.1")):
         return Resolved("mp", "a CPU runs its workers in separate processes")

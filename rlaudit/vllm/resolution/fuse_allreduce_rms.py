@@ -20,7 +20,7 @@ def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one for each reason
         return Resolved(False, "off by default until 0.16")
     ranks = view.given("tensor_parallel_size")
     if isinstance(ranks, Unknown):
-        unknown = Unknown(f"it depends on tensor_parallel_size: {ranks.reason}", hangs_on=ranks.fact)
+        unknown = Unknown(f"tensor_parallel_size decides: {ranks.reason}", hangs_on=ranks.fact)
         return Resolved(unknown, "by tensor parallelism")
     if (number(ranks) or 1) <= 1:
         return Resolved(False, "one tensor parallel rank has nothing to sum")

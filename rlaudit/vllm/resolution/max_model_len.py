@@ -27,7 +27,9 @@ def apply(view: Resolution) -> Resolved | None:
         lengths += [length for length in [tokenizer.get("model_max_length")] if isinstance(length, int)]
     if any(isinstance(checkpoint.get(key), int) for key in _KEYS) and not _scales_positions(checkpoint):
         return Resolved(min(lengths), "the checkpoint's own length")
-    return Resolved(Unknown("max_model_len comes from the checkpoint, which is not here"), "taken from the checkpoint")
+    return Resolved(
+        Unknown("the checkpoint sets max_model_len, and the checkpoint is not here"), "taken from the checkpoint"
+    )
 
 
 def _scales_positions(checkpoint: Mapping[str, Any]) -> bool:

@@ -42,14 +42,18 @@ def _of_v1(view: Resolution) -> Resolved:
     if view.value("enable_chunked_prefill") is False:
         length = number(view.value("max_model_len"))
         if length is None:
-            return Resolved(Unknown("at least the context length, which is not known"), "without chunked prefill")
+            return Resolved(
+                Unknown("the default is at least the context length, which is not known"), "without chunked prefill"
+            )
         default = max(default, length)
     if view.since("0.11.1"):
         sequences, length = number(view.value("max_num_seqs")), number(view.value("max_model_len"))
         if sequences is not None and length is not None and sequences * length < default:
             return Resolved(sequences * length, "no more than max_num_seqs x max_model_len")
         if sequences is not None and length is None and sequences < default // _SMALLEST:
-            return Resolved(Unknown("no more than max_num_seqs x max_model_len, which is not known"), why)
+            return Resolved(
+                Unknown("the default is no more than max_num_seqs x max_model_len, which is not known"), why
+            )
     return Resolved(default, why)
 
 

@@ -51,7 +51,7 @@ def _unsupported(view: Resolution) -> Resolved | None:
         return Resolved("V1", "a logits mode keeps the first model runner until 0.26.0")
     speculative = view.given("speculative_config")
     if speculative is not None and part(view, "speculative_config", "method") not in ("eagle", "eagle3", "mtp"):
-        return Resolved(Unknown("it depends on the method of speculative decoding"), "speculative decoding")
+        return Resolved(Unknown("the method of speculative decoding decides"), "speculative decoding")
     if task_of(view) not in (None, "auto", "generate") and not view.since("0.29.0"):
         return Resolved("V1", "only models that generate take the second model runner before 0.29.0")
     return None
@@ -62,10 +62,10 @@ def _by_model(view: Resolution) -> Resolved:
         return Resolved("V2", "nothing in this config keeps Model Runner V1")
     checkpoint, how = view.checkpoint, ""
     if checkpoint is None and (checkpoint := published(view)) is not None:
-        how = " (by the model's name)"
+        how = " (inferred from the model's name)"
     architectures = set(checkpoint.get("architectures") or ()) if checkpoint is not None else None
     if not architectures:
-        reason = "it depends on the model's architecture between 0.22.0 and 0.28, and the checkpoint is not here"
+        reason = "from 0.22.0 to 0.28, the model's architecture decides, and the checkpoint is not here"
         return Resolved(Unknown(reason), "by architecture")
     assert checkpoint is not None
     name = ", ".join(sorted(architectures))

@@ -124,4 +124,6 @@ def name_exceptions(reading: Reading) -> None:
         for environment in node.elements() if node is not None else ():
             for sampling in (environment.get("sampling"), environment.get("env", "sampling")):
                 if sampling is not None:
-                    reading.draft.not_seen.append(f"{sampling.place.setting}: this environment samples differently")
+                    reading.draft.not_seen.append(
+                        f"{sampling.place.setting} was not read: it is for one environment only"
+                    )

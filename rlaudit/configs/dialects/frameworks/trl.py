@@ -23,8 +23,8 @@ def own_trainer(reading: Reading) -> None:
     if (trainers := sorted(set(_TRAINER.findall(text)))) and not _OF_TRL.search(text):
         reading.trainer = f"{' or '.join(trainers)}, which the program does not take from TRL"
     elif script.endswith(".py"):
-        what = f"whether {script.rpartition('/')[2]} trains with TRL's own trainer, as is taken here"
-        reading.draft.not_seen.append(f"{what}; `rlaudit record` writes down how its engine is built")
+        what = f"this report assumes that {script.rpartition('/')[2]} trains with TRL's own trainer"
+        reading.draft.not_seen.append(f"{what}; `rlaudit record` shows how the program builds its engine")
 
 
 def batch(reading: Reading, _clause: Clause) -> Any:
@@ -36,7 +36,7 @@ def batch(reading: Reading, _clause: Clause) -> Any:
     unknown = next((size for size in sizes if isinstance(size, Unknown)), None)
     if unknown is None and all(isinstance(size, int) for size in sizes):
         return prod(sizes)
-    of = "batch size * tensor parallel size * steps per generation, of which one is not known"
+    of = "it is batch size * tensor parallel size * steps per generation, and one of these is not known"
     return Unknown(f"{of}: {unknown.reason}" if unknown is not None else of)
 
 
@@ -49,6 +49,6 @@ def further_flags(reading: Reading) -> None:
         if name in declared or name in {"model", "host", "port", "log_level", "config"}:
             continue
         if is_own:
-            reading.draft.not_seen.append(f"--{name}: `trl vllm-serve` does not take it before TRL 1.11")
+            reading.draft.not_seen.append(f"--{name} was not read: `trl vllm-serve` does not accept it before TRL 1.11")
         else:
             reading.draft.engine.by_file(name, node, note="handed on to `vllm serve` from TRL 1.11 at the latest")

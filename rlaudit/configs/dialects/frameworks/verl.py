@@ -107,10 +107,12 @@ def unread(reading: Reading) -> None:
     if (device := reading.node("trainer.device")) is not None:
         draft.device = by_file("trainer.device", device)
     if isinstance(reading.holds("in_process"), Unknown):
-        draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")
+        draft.not_seen.append(
+            "it is not known whether the engine is a server or in the trainer's process: v0.6 has both"
+        )
     program = program_of(command) if command is not None else ""
     if program and not program.startswith(_OWN_MODULES):
-        draft.not_seen.append(f"what {program} sets by itself, a program on top of {reading.spec.title}")
+        draft.not_seen.append(f"this file does not show what {program}, a program on top of {reading.spec.title}, sets")
     source = program_source(reading.source, command) if command is not None else None
     if source is not None:
         take_program_environment(draft, source)

@@ -270,7 +270,8 @@ def _judged(gate: LearnedGate, run: Run) -> JudgedGate:
     if math.isinf(value):
         return JudgedGate(
             gate=gate, verdict=Verdict.OUTSIDE, value=None, would_pass=None, would_pass_low=None,
-            would_pass_high=None, because="it is NaN or infinite at half of these steps or more: no limit would pass",
+            would_pass_high=None, because="this metric is NaN or infinite at half of these steps or more, so no "
+            "limit would pass",
         )  # fmt: skip
     up = gate.high is not None and value > gate.high
     again = _again(gate, value)

@@ -178,7 +178,8 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     if path.decided is Decided.NONE_SEEN:
         most = 100 * distance.consequence.most
         because = (
-            f"a mismatch that moves more than {most:.1f} % {_of_rows(distance)} out of the clip range would show here"
+            f"a mismatch that moves more than {most:.1f} % {_of_rows(distance)} out of the clip range would show "
+            "here, and none shows"
         )
         step, falsifier = _settles(distance, "more tokens"), _falsifier(distance)
     elif path.decided is Decided.ORDINARY:

@@ -83,7 +83,7 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     like = f"a {'lower' if side.step.value > 0 else 'higher'} temperature"
     if keeps_odds(side):
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
-        like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
+        like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter or {like}"
     like = (
         f"raw logprobs have this effect, since they leave out the requested parameters. {like[0].upper()}{like[1:]} "
         "has it, too"
@@ -215,10 +215,9 @@ def _as_seen(side: Agreement) -> str:
     A penalty makes likely tokens rarer, and samples may still agree more often on what is left.
     """
     if side.step.value * side.excess.value > 0:
-        return f"two samples of a prompt draw the same token {more_often(side.excess)} than the logprobs say"
+        return f"two samples of a prompt draw the same token {more_often(side.excess)} than under these logprobs"
     step, low, high = (100 * part for part in (side.step.value, side.step.low, side.step.high))
-    drawn = f"samples of a prompt draw likely tokens {'more' if step > 0 else 'less'} often"
-    return f"{drawn}, as if 1/T were off by {step:+.1f} % [{low:+.1f} %, {high:+.1f} %]"
+    return f"samples of a prompt look like draws with 1/T off by {step:+.1f} % [{low:+.1f} %, {high:+.1f} %]"
 
 
 def _size(side: Agreement) -> str:

@@ -228,7 +228,7 @@ def test_what_differs_between_engines_is_told_per_arm_and_what_does_not_once(mig
     text = migration.stdout.split("what its engines run with", 1)[1].split("\n\n", 1)[0]
     assert re.search(r"attention +TORCH_SDPA: reference; CPU_ATTN: all others", text)
     assert text.count("weights = float32") == 1
-    assert "weights = float32" in text.split("the same in all arms:", 1)[1]
+    assert "weights = float32" in text.split("all arms, numbers:", 1)[1]
 
 
 def test_the_same_request_alone_and_in_a_batch_is_part_of_every_arm(migration: Run) -> None:

@@ -164,7 +164,7 @@ class Attribution:
             Grounds.LEANING: f"a few prompts decide whether {' and '.join(self.leaning)} is named: take more prompts",
             Grounds.ONE_SEQUENCE: f"the k2 is {self.k2:.2g} nats^2 in one sequence, which gives no interval",
             Grounds.WITHIN: f"{k2}, within {margin}",
-            Grounds.ABOVE: f"{k2}, above {margin}, and the pattern of no known cause fits",
+            Grounds.ABOVE: f"{k2}, above {margin}, but no known cause has this pattern",
             Grounds.OPEN: f"{k2}, and the interval includes {margin}",
         }.get(self.grounds, self.grounds.value)
 

@@ -194,17 +194,18 @@ def _arms(report: "Report", block: str) -> list[Block]:
         else:
             alike.setdefault(short_name(first.name), []).append(short_name(arm.name))
     lines = [
-        f"the same figures as `{name}`: {counted(len(names), 'arm')} ({', '.join(f'`{other}`' for other in names)})"
+        f"{counted(len(names), 'arm')} {'has' if len(names) == 1 else 'have'} the same figures as {name!r}: "
+        f"{', '.join(map(repr, names))}"
         for name, names in alike.items()
     ]
     repeats = next((part.repeats for part in report.get("blocks", ()) if part.name == block), None) or {}
     lines += [
-        f"arm `{short_name(name)}`: bytes differ from the first run in {interval(share)} of "
+        f"arm {short_name(name)!r}: bytes differ from the first run in {interval(share)} of "
         f"{counted(share.tokens, 'token')} "
         "that both sampled"
         for name, share in repeats.items()
     ]
-    title = f"Block `{block}`: rollout against trainer, arm by arm (95 % intervals over prompts)"
+    title = f"Block {block!r}: rollout against trainer, arm by arm (95 % intervals over prompts)"
     return [Table(ARMS, rows, title, on_terminal=1 + len(TELLING)), *([Lines(lines)] if lines else [])]
 
 
@@ -223,7 +224,7 @@ def _replays(report: "Report") -> list[Block]:
             [name, *(interval(measurements.get(metric)) for metric in HEADLINE), str(measurements["k3"].tokens)]
             for name, measurements in {**recorded, **against}.items()
         ]
-        title = f"Block `{block.name}`: recorded tokens, replayed (95 % intervals over prompts)"
+        title = f"Block {block.name!r}: recorded tokens, replayed (95 % intervals over prompts)"
         shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))
         differing = [f"{name}: recorded {before}, replayed {now}" for name, (before, now) in replay.differing.items()]
         missing = [f"{name}: {counted(count, 'token')} not reported" for name, count in replay.not_reported.items()]
@@ -259,7 +260,7 @@ def _factors(report: "Report", blocks: Sequence[str]) -> list[Block]:
     tables: list[Block] = []
     for block in blocks:
         rows = [_effect(effect) for effect in report["effects"] if effect.block == block and effect.worth_a_row]
-        title = f"Block `{block}`: factors, paired by prompt"
+        title = f"Block {block!r}: factors, paired by prompt"
         tables += [Table(FACTORS, rows, title, on_terminal=len(FACTORS) - 1)] if rows else []
     return tables
 
@@ -280,13 +281,17 @@ def _loaded(report: "Report") -> list[Block]:
     """Return what the workers loaded and ran: each difference, then what all arms of a block share."""
     blocks: list[Block] = []
     for engines in loaded_engines(report):
-        title = f"Block `{engines.block}`: what its engines run with, as read in their workers"
+        title = f"Block {engines.block!r}: what its engines run with, as read in their workers"
         rows = [[label, "; ".join(f"{value}: {arms}" for value, arms in values)] for label, values in engines.differing]
-        shared = ", ".join(f"{label} = {value}" for label, value in engines.shared)
+        shared = [
+            f"all arms, {kind}: {', '.join(f'{label} = {value}' for label, value in engines.shared if label in labels)}"
+            for kind, labels in KINDS.items()
+            if any(label in labels for label, _ in engines.shared)
+        ]
         if rows:
             blocks.append(Table(("seen in the workers", "value: arms"), rows, title, headed=False))
         if shared:
-            blocks.append(Lines([f"the same in all arms: {shared}"], "" if rows else title, mark=""))
+            blocks.append(Lines(shared, "" if rows else title, mark=""))
     return blocks
 
 
@@ -359,6 +364,16 @@ LABELS = {
     "compute_capability": "compute capability",
     "driver": "driver",
     "torch_cuda": "torch's CUDA version",
+}
+# What all arms share is listed by kind.
+KINDS = {
+    "engine": {
+        *("model runner", "attention", "attention kernels", "sampler", "experts", "all-reduce", "cascade attention"),
+    },
+    "compilation": {"torch.compile", "CUDA graph mode", "CUDA graph modes replayed"},
+    "numbers": {"quantization", "weights", "KV cache", "KV block size"},
+    "machine": {"GPU", "compute capability", "driver", "torch's CUDA version"},
+    "logprobs": {"logprobs change with the batch", "prompt logprobs"},
 }
 NOT_SEEN = "not seen"
 NOT_THERE = "not in this build"

@@ -80,8 +80,8 @@ def _details(metric: CurveMetric) -> list[str]:
     lines = ["this is a name of no framework that rlaudit knows, so its definition is not known"]
     if metric.canonical is not None:
         weights = f"Trainer logprobs are {metric.trainer_logprobs}" if metric.trainer_logprobs else ""
-        defined = ", ".join(filter(None, (metric.definition, metric.clipping)))
-        meaning = ". ".join(filter(None, (defined, weights)))
+        clipping = f"Logged {metric.clipping}" if metric.clipping else ""
+        meaning = ". ".join(filter(None, (metric.definition, clipping, weights)))
         lines = [f"{metric.canonical} ({metric.framework}): {meaning}"]
     if metric.candidate_name not in (None, metric.name):
         lines.append(f"in the candidate: {metric.candidate_name}")

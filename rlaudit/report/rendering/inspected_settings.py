@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MOVES = "Settings whose value moves, or that do not reach the engine as written"
 RAN = "Settings as the config gives them, and as vLLM ran them"
-OPEN, BY_RECORDING = "Open", " (this file does not decide it; rlaudit record shows the values of a run)"
+OPEN, BY_RECORDING = "Open", " (this file does not decide these; rlaudit record shows the values of a run)"
 # Settings that one fact leaves open are named up to this number; if there are more they are counted.
 MOST_NAMES = 4
 # The longest value that is shown beside an open one; a longer one stands in the table that a page folds.

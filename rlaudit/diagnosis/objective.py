@@ -165,7 +165,8 @@ def _as_sentence(clause: str) -> str:
 def _figures(measurements: Measurements) -> str:
     """Return the figures of this layer in one line."""
     shown = [(title, measurements[name]) for name, title in SHOWN.items()]
-    return "; ".join(f"{name} = {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
+    figures = "; ".join(f"{name} = {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
+    return f"shares of tokens or sequences: {figures}"
 
 
 class Fitting(StrEnum):

@@ -70,7 +70,15 @@ def test_what_to_do_comes_first_then_findings_then_what_moves_and_what_is_open(d
     report = text.render(records(document), None)
     places = [
         report.index(part)
-        for part in ("x.yaml: Toy", " What to do", " error x.yaml", " Settings that move", " Open", " Not seen", "Exit")
+        for part in (
+            "x.yaml: Toy",
+            " What to do",
+            " error x.yaml",
+            " Settings whose value moves",
+            " Open",
+            " Not seen",
+            "Exit",
+        )
     ]
     assert places == sorted(places)
 

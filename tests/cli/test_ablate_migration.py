@@ -74,7 +74,7 @@ def test_only_processed_logprobs_remove_the_mismatch(migration: Run) -> None:
 def test_a_setting_that_was_off_before_does_not_take_effect_and_is_not_left_out_of_parity(migration: Run) -> None:
     assert migration.effects()["async-scheduling=off"] == "did not take effect here"
     assert "parity - async-scheduling" not in [arm["name"] for arm in migration.report["arms"]]
-    assert "parity - async-scheduling was not run" in "\n".join(migration.report["not_seen"])
+    assert "the arm 'parity - async-scheduling' was not run" in "\n".join(migration.report["not_seen"])
 
 
 def test_a_factor_that_the_release_lacks_is_unsupported_and_changes_no_exit_code(migration: Run) -> None:

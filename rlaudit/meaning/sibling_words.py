@@ -141,7 +141,7 @@ def would_have_been_seen(siblings: Siblings) -> str:
     ]
     return (
         f"a temperature {100 * smallest.temperature:.1f} % off, or a filter that cuts {100 * smallest.mass:.1f} % of "
-        f"the mass, would have been seen{witnessed}. Not seen by this: {', '.join(unseen)}"
+        f"the mass, would have been seen{witnessed}. Not seen: {', '.join(unseen)}"
     )
 
 

@@ -47,8 +47,8 @@ def drawn_cells(tokens: Path, tokens_before: Path | None, arms: Sequence[Arm]) -
             continue
         shared = shared_tokens(drawn_before[key], drawn[key])
         if len(shared) >= LEAST_SHARED * len(drawn[key]):
-            yield f"{place}/moved", f"{title}: logprobs moved by (nats)", _figure(moved_by(shared))
-            yield f"{place}/k3_ratio", f"{title}: k3, times that before", _figure(k3_ratio(shared))
+            yield f"{place}/moved", f"{title}: logprob change per release (nats)", _figure(moved_by(shared))
+            yield f"{place}/k3_ratio", f"{title}: k3 / k3 of the release before", _figure(k3_ratio(shared))
 
 
 def drawn_alike(first: pd.DataFrame, second: pd.DataFrame) -> bool:

@@ -48,7 +48,7 @@ def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str
 def without_figures(report: "Report") -> list[str]:
     """Return the arms without figures, each with the reason."""
     return [
-        f"{arm.block}, {arm.name}: {arm.error.message}"
+        f"block {arm.block!r}: the arm {arm.name!r} has no figures ({arm.error.message})"
         for arm in report["arms"]
         if arm.status != "ok" and arm.error is not None
     ]

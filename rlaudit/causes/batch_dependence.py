@@ -38,7 +38,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
     batch_T = np.asarray(evidence.columns["batch_id"], dtype=np.int64)
     batches = int(batch_T.max(initial=-1)) + 1
     if batches < FEWEST_BATCHES or evidence.excess is None:
-        return NotTested(f"{batches} batches, below {FEWEST_BATCHES}")
+        return NotTested(f"there are {batches} batches, and {FEWEST_BATCHES} are needed")
     if _between_batches(evidence, evidence.excess.standardised_T) > NOT_BY_CHANCE:
         # Noise of batches that differ by chance only is nearly constant, and would take the constant's place.
         return np.zeros((evidence.tokens, 0))

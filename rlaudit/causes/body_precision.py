@@ -53,20 +53,23 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("no mismatch to explain")
     if evidence.floor_k2 is None:
         return NotTested(
-            "the size of rounding alone is unknown: give --before with a log of today's engine without a mismatch"
+            "it is not known how much rounding alone makes: give --before with a log of today's engine, free of "
+            "mismatch"
         )
     noise = dense_noise(evidence)
     if noise.objections:
         return NotTested(f"the residual is not that of rounding: {noise.objections[0]}")
     rounding = evidence.head_rounding
     if rounding.unclear:
-        return NotTested(f"the head is not excluded: {rounding.unclear}")
+        return NotTested(f"a rounded head is not excluded: {rounding.unclear}")
     constant = excess.parts[CONSTANT]
     kept = 1.0 - explained_share(evidence)
     value, low, high = (kept * nats - evidence.floor_k2 for nats in (constant.k2, constant.low, constant.high))
     share, share_low, share_high = (nats / excess.excess_k2 for nats in (value, low, high))
     if share_low > 1.0:
-        return NotTested(f"noise in proportion to 1 - p would make {100 * share:.0f} %: it is of another kind")
+        return NotTested(
+            f"noise in proportion to 1 - p would make only {100 * share:.0f} %, so this noise is of another kind"
+        )
     spread = (constant.high - constant.low) / (2.0 * REACH)
     z = standard_score(value, kept * spread, evidence.clusters)
     beyond = kept * constant.low > TIMES_FLOOR * evidence.floor_k2

@@ -33,7 +33,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 at edges."""
-    return part_signature(evidence, NAME, f"stands at the edges of blocks of {PERIODS[0]} tokens or multiples of it")
+    return part_signature(evidence, NAME, f"is at the edges of blocks of {PERIODS[0]} tokens or multiples of it")
 
 
 CAUSE = Cause(

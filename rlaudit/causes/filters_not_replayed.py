@@ -1,12 +1,12 @@
 """Rollouts are renormalised over what top-k, top-p or min-p kept, the trainer over the whole vocabulary.
 
-Covered: with the trainer's scores (--score), the filter is applied to them and has to fit the report. From logs alone,
-log ratios have one sign and the mean ratio is below 1: the log ratio is the log of the probability that the filter
-keeps. A filter must have been requested,
-or the engine's top logprobs must show tokens cut away. Precision gives both signs, and a constant the same value at
-every token. Top-p itself bounds what is cut.
+Covered: with the trainer's scores (--score), the filter is applied to the scores, and the result has to fit the
+reported logprobs. From logs alone, log ratios of one sign and a mean ratio below 1: each log ratio is the log of the
+probability that the filter keeps. A filter must have been requested, or the engine's top logprobs must show tokens cut
+away. Rounding gives log ratios of both signs, and a constant offset the same log ratio at every token. The value of
+top-p bounds what is cut.
 Not covered: filters so light that they touch hardly any token. If a filter was not requested and no list of top
-logprobs shows it, only the bias is reported.
+logprobs shows it, the report says that the mean ratio is off, but names no filter.
 Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.
 """
 
@@ -52,7 +52,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     named = below and surely and bool(sided_K.all())
     leans = below and (surely or excess.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
     because = (
-        f"mean ratio - 1 = {excess.value:+.3g}, and {100 * one_sided:.0f} % of the squared log ratio lies on one side"
+        f"mean ratio - 1 = {excess.value:+.3g}, and tokens of one sign make {100 * one_sided:.0f} % of the squared "
+        "log ratio. "
+        "Filters do this; rounding gives both signs"
     )
     return logged_signature(excess, "mean ratio - 1", named, because, leans)
 

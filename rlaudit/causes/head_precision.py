@@ -74,7 +74,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
         (share, low, high),
         p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
         large=share >= LEAST_SHARE and low >= SURELY,
-        because=f"{sides} logits are rounded to bfloat16 (steps of about {rounding.step:.2g}); this makes {SHARE}",
+        because=f"{sides} logits are rounded to bfloat16, in steps of about {rounding.step:.2g}. This rounding makes "
+        f"{SHARE}",
     )
 
 

@@ -33,13 +33,13 @@ def basis(evidence: TokenEvidence) -> Floats | Outcome:
     """Return (T, 3): after a change at all, and fading over a few and over some tens of tokens."""
     if COLUMN not in evidence.columns:
         if evidence.missing(("prompt_tokens",)):
-            return NotTested("column prompt_token_ids is missing", "prompt_token_ids")
+            return NotTested("the column prompt_token_ids is missing", "prompt_token_ids")
         return Signature(
             1.0, 0.0, 0.0, 0.0, "turns", False, "no turn begins with other tokens than were sent and sampled"
         )
     after_T = np.asarray(evidence.columns[COLUMN], dtype=np.float64)
     if after_T.all() or not after_T.any():
-        return NotTested("every token, or none, comes after a changed history: nothing to compare with")
+        return NotTested("every token, or none, comes after a changed history, so there is nothing to compare with")
     fading = [np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER]
     return np.stack([after_T, *(after_T * fade for fade in fading)], axis=1)
 
@@ -49,7 +49,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     after_T = np.asarray(evidence.columns[COLUMN]) > 0
     because = (
         f"turns after a changed history ({100 * float(after_T.mean()):.0f} % of all tokens) are farther off than the "
-        f"others and make {SHARE}"
+        f"other tokens and make {SHARE}"
     )
     outcome = part_signature(evidence, NAME, because)
     if isinstance(outcome, NotTested) or not outcome.large:

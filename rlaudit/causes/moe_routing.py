@@ -69,7 +69,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if excess is None:
         return NotTested("no mismatch to explain")
     if evidence.meaning is not None and evidence.meaning.theta_report.filtered:
-        return NotTested("tokens at the edge of the sampler's filter are outliers as well")
+        return NotTested("tokens at the edge of the sampler's filter look like this as well")
     quiet_T, far_T = _flips(evidence, excess)
     count = int(far_T.sum())
     standardised_T = np.nan_to_num(excess.standardised_T)

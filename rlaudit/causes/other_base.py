@@ -32,7 +32,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     telling_T = np.maximum(rollout_T, trainer_T) > TELLING
     telling = int(telling_T.sum())
     if telling < FEWEST:
-        return NotTested(f"{telling} tokens of less than e^-{TELLING:g}: it takes {FEWEST}")
+        return NotTested(f"{telling} tokens have a probability below e^-{TELLING:g}, and {FEWEST} are needed")
     log_ratio_N = np.log(np.maximum(trainer_T[telling_T], 1e-12) / np.maximum(rollout_T[telling_T], 1e-12))
     # Of a side in base b a logprob is 1 / ln b of the other's.
     kinds = {

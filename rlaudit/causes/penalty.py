@@ -1,7 +1,8 @@
 """A repetition, presence or frequency penalty, or a logit bias, on one side only.
 
-Covered: with the trainer's scores (--score), penalties are applied to them and have to fit the report, as a requested
-bias does. From logs alone, tokens that stand in the sequence already have log ratios that are shifted, not scattered.
+Covered: with the trainer's scores (--score), penalties and a requested bias are applied to the scores, and the result
+has to fit the reported logprobs. From logs alone, the log ratios of tokens that occurred before are shifted to one
+side, not scattered.
 Not covered: a bias that was not requested, and any bias from logs alone; bad words.
 Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
 """
@@ -26,10 +27,12 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
     seen = seen_shift(evidence)
     if seen is None:
-        return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
+        return NotTested("the column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
-        f"log ratios, divided by 1 - p, are {seen.shift.value:+.3g} nats higher at tokens that occurred before than at "
-        f"new ones; this explains {100 * seen.share:.0f} % of the mismatch (k2) at repeated tokens"
+        f"divided by 1 - p, the log ratio of repeated tokens is {abs(seen.shift.value):.3g} nats "
+        f"{'higher' if seen.shift.value > 0 else 'lower'} than that of new ones, as with a penalty on one side. This "
+        "explains "
+        f"{100 * seen.share:.0f} % of the mismatch (k2) at repeated tokens"
     )
     lifted = seen.shift.low > 0 and seen.share >= LEAST_SHARE
     # Squares of a shift: at the lower end of its interval it explains so much less.

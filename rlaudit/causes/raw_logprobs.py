@@ -1,10 +1,11 @@
 """Logprobs reported before temperature and filters, while tokens are sampled after them.
 
-Covered: with the trainer's scores (--score), any logprobs without temperature, filters or penalties. With top logprobs
-of both sides, another temperature. From sampled logprobs alone, a temperature that they leave out, which puts the
-mean ratio above 1 (1 + chi^2), and moves no token farther than its logprob allows: rows that do not belong together
-have a mean ratio above 1 as well. Under this cause the sampled tokens follow the trainer's temperature. If they follow
-the reported logprobs, the trainer's temperature is wrong (cause trainer-temperature).
+Covered: with the trainer's scores (--score), logprobs that leave out temperature, filters or penalties. With top
+logprobs of both sides, logprobs at another temperature. From sampled logprobs alone, logprobs that leave out the
+temperature. This puts the mean ratio above 1 (1 + chi^2). Rows that do not belong together do so as well, but only
+they move a token farther than its logprob allows. Under this cause the tokens were sampled at the trainer's
+temperature. If the tokens were sampled at the temperature of the reported logprobs, the trainer's temperature is wrong
+(cause trainer-temperature).
 Not covered: T=1 without filters and penalties, where raw and processed are the same numbers.
 Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (vLLM 0.10.0 left the temperature out of processed logprobs, too).
 """
@@ -46,11 +47,15 @@ def signature(evidence: TokenEvidence) -> Outcome:
         surely, leans = high.shows(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
         beyond = beyond_a_temperature(evidence.log_ratio_T, evidence.rollout_logprobs_T, evidence.sampling.temperature)
         if (surely or leans) and beyond > MOST_BEYOND:
-            return NotTested(f"{100 * beyond:.0f} % of the tokens are farther apart than that temperature moves any")
+            return NotTested(
+                f"{100 * beyond:.0f} % of the tokens are farther apart than leaving out the temperature can move a "
+                "token"
+            )
         if surely or leans:
             return logged_signature(high, "mean ratio - 1", surely, because, leans)
     return NotTested(
-        "needs the column trainer_scores, or top ids and logprobs of both sides, without penalties and logit bias"
+        "to test this, log trainer_scores, or log top ids and logprobs of both sides and sample without penalties and "
+        "logit bias"
     )
 
 
@@ -73,7 +78,7 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     least=OF_A_MEAN,
     signature=signature,
-    falsifier="on new tokens the reported logprobs follow the sampling parameters",
+    falsifier="on new tokens the reported logprobs include the temperature and the filters",
     next="set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
     factor="logprobs-mode",
 )

@@ -19,7 +19,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     for other in (placed_logprobs, swapped_rows):
         outcome = other.signature(evidence)
         if isinstance(outcome, Signature) and outcome.large:
-            return NotTested(f"tokens of {other.NAME} look like other tokens")
+            return NotTested(f"rows with {other.NAME} look retokenised as well")
     return alignment_signature(evidence, Misalignment.RETOKENISED)
 
 

@@ -1,9 +1,11 @@
 """The engine reuses key-value blocks of older weights, so logprobs are off most right behind a cached prefix.
 
-Covered: sequences with cached tokens against those without. If a recording says which of them older weights computed
-(stale_tokens), those against all others. Stale weights would show in uncached sequences as well.
-Not covered: data in which everything or nothing was cached, or whose weights never changed. A cached prefix
-also adds noise without any update (other kernels, other chunks): two recorded versions of the weights tell it apart.
+Covered: sequences with cached tokens, compared with sequences without any. If a recording marks the cached tokens that
+older weights computed (stale_tokens), the sequences behind such tokens, compared with all others. Stale weights would
+show in uncached sequences as well.
+Not covered: data in which everything or nothing was cached, or whose weights never changed. A cached prefix adds noise
+even without an update (other kernels, other chunks). To tell this noise from stale weights, record two versions of the
+weights.
 Source: NeMo-RL 4018, prime-rl 1650, AReaL 827; vLLM leaves the reset to the caller (46125).
 """
 
@@ -29,7 +31,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
     cached_T, of_weights = _reused(evidence)
     if cached_T.all() or not cached_T.any():
         all_or_none = "every" if cached_T.all() else "no"
-        return NotTested(f"{all_or_none} sequence has cached tokens{of_weights}: nothing to compare with")
+        return NotTested(f"{all_or_none} sequence has cached tokens{of_weights}, so there is nothing to compare with")
     fading = [np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER]
     return np.stack([cached_T, *(cached_T * fade for fade in fading)], axis=1).astype(np.float64)
 
@@ -46,7 +48,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     share = float(np.mean(cached_T))
     because = (
         f"tokens after a cached prefix{of_weights} ({100 * share:.0f} % of all tokens) are farther off than the "
-        f"others and make {SHARE}"
+        f"other tokens and make {SHARE}"
     )
     return part_signature(evidence, NAME, because)
 

@@ -1,7 +1,7 @@
 """Rollouts sampled with older weights than the trainer's: the mismatch grows with the version lag.
 
 Covered: a lag per token or per sequence, if trainer and rollout count versions alike. Tokens at lag 0 differ only by
-rounding; a cause in precision would show in them, too. Sequences without cached tokens show the mismatch as well,
+rounding; low precision would show in these tokens, too. Sequences without cached tokens show the mismatch as well,
 unlike with a stale prefix cache.
 Not covered: versions that are recorded but not the ones in memory (a failed weight update); that looks like wrong
 weights.
@@ -32,7 +32,9 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the k2 that grows with the lag."""
     lag_T = evidence.columns["version_lag"]
-    return part_signature(evidence, NAME, f"grows with the version lag ({lag_T.min():g} to {lag_T.max():g})")
+    return part_signature(
+        evidence, NAME, f"is a part that grows with the version lag ({lag_T.min():g} to {lag_T.max():g})"
+    )
 
 
 CAUSE = Cause(

@@ -1,8 +1,8 @@
 """The trainer recomputes logprobs at another temperature than the rollouts were sampled and reported at.
 
-Covered: with the trainer's scores (--score), any temperature is found. With top logprobs of both sides, the temperature
-between them has to be the requested one. The mean
-ratio stays 1, so only a test of the meaning shows it. The temperature is fitted before stale weights.
+Covered: with the trainer's scores (--score), any temperature. With top logprobs of both sides, the requested
+temperature only. The mean ratio stays 1, so it does not show this cause. The temperature is fitted before stale
+weights.
 Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 
@@ -17,7 +17,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Return the temperature between the top logprobs of both sides."""
     temperature = temperature_signature(evidence, of_report=False)
     return temperature or NotTested(
-        "needs the column trainer_scores, or top ids and logprobs of both sides, without penalties and logit bias"
+        "to test this, log trainer_scores, or log top ids and logprobs of both sides and sample without penalties and "
+        "logit bias"
     )
 
 

@@ -1,6 +1,6 @@
 """The rollout runs other weights than the trainer believes: an unmerged adapter, a partial sync, the base model.
 
-Covered: rollout logprobs that lean from the trainer's towards a base model's. The log ratio is -slope (base - trainer),
+Covered: rollout logprobs that lie between the trainer's and a base model's. The log ratio is -slope (base - trainer),
 with slope 1 if the rollout is the base model. Needs base-model logprobs of the same tokens (`base_logprob`).
 Not covered: weights that are wrong in another way. They show as consistent errors per token id, which rule out
 precision (`body_precision.py`).
@@ -24,10 +24,16 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if excess is None or excess.base is None or excess.slope_on_base is None:
         return NotTested("base model and trainer have the same logprobs")
     correlation = float(np.sign(excess.slope_on_base))
-    leaning = signature_of(evidence, excess.base, f"leans towards the base model (slope {excess.slope_on_base:.2f})")
+    leaning = signature_of(
+        evidence,
+        excess.base,
+        f"is what the base model's weights would make (slope {excess.slope_on_base:.2f}; 1 is the base model itself)",
+    )
     if correlation > 0:
         return leaning
-    return NotTested(f"the rollout leans away from the base model (slope {excess.slope_on_base:.2f})")
+    return NotTested(
+        f"the rollout is farther from the base model than the trainer is (slope {excess.slope_on_base:.2f})"
+    )
 
 
 CAUSE = Cause(

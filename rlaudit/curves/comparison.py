@@ -192,7 +192,7 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     except ValueError as error:
         return replace(result, because=str(error))
     if separation.noise_ratio > 2:
-        notes += (f"its noise from step to step is {separation.noise_ratio:.1f} times the reference's",)
+        notes += (f"the candidate's noise from step to step is {separation.noise_ratio:.1f} times the reference's",)
     result = replace(
         result,
         statistic=separation.statistic,
@@ -206,8 +206,9 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     if separation.detected is None or separation.onset is None:
         unseen = f"{'of a factor ' * separation.in_logs}below {separation.resolution:.2g}"
         because = (
-            f"its evidence stays at {separation.statistic:.1f}, below the {separation.threshold:.1f} that shows a "
-            f"difference; a lasting difference {unseen} would not be seen"
+            f"the test statistic stays at {separation.statistic:.1f}, below its limit of {separation.threshold:.1f}. "
+            "A lasting "
+            f"difference {unseen} would not be seen"
         )
         return replace(result, outcome=Outcome.NOT_SEPARATED, because=because)
     at_once = separation.at_first and averaged == 1 and bool(ends[0] <= LAST_STEP_BEFORE_UPDATES)
@@ -215,12 +216,13 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
     window = slice(onset, detected + 1)
     limit = f"{separation.threshold:.1f}"
     because = (
-        f"from step {ends[separation.detected]} on both runs count as different: the test exceeds its limit ({limit})"
+        f"the runs differ from step {ends[separation.detected]} on: there the test statistic exceeds its limit of "
+        f"{limit}"
     )
     if at_once:
-        because += f"; the runs are already further apart at step {ends[0]} than one run moves from step to step"
+        because += f". At step {ends[0]} the runs are already further apart than one run moves from step to step"
     if separation.last_statistic < separation.threshold / 2:
-        notes += ("at the end of the curve it is inside the band again",)
+        notes += ("at the end of the curve the candidate is inside the band again",)
     return replace(
         result,
         outcome=Outcome.SEPARATED,
@@ -270,7 +272,7 @@ def _broken_down(result: CurveMetric, pair: Pair, references: Sequence[Run], can
         return replace(
             result,
             outcome=Outcome.SEPARATED,
-            because=f"the candidate is NaN or infinite from step {lost[0]} to its end, the reference is not",
+            because=f"the candidate is NaN or infinite from step {lost[0]} to its end, and the reference is finite",
             detected_step=lost[0],
             onset_step=lost[0],
             reference_level=float(after.mean()),
@@ -291,8 +293,8 @@ def _against_constant(
     return replace(
         result,
         outcome=Outcome.SEPARATED,
-        because=f"the reference is {level:g} at every step, so there is no band; the candidate differs from step "
-        f"{steps[first]} on, often enough at {steps[detected]} (sign test)",
+        because=f"the reference is {level:g} at every step, so there is no band. The candidate differs from step "
+        f"{steps[first]} on, and by step {steps[detected]} often enough to show it (sign test)",
         detected_step=int(steps[detected]),
         onset_step=int(steps[first]),
         reference_level=level,
@@ -308,7 +310,7 @@ def _missing_notes(references: Sequence[Curve], candidate: Curve) -> tuple[str, 
     ]
     ends = [int(curve.steps[-1]) for curve in references if curve.steps.size]
     if ends and candidate.steps.size and candidate.steps[-1] < min(ends):
-        notes.append(f"the candidate ends at step {candidate.steps[-1]}, the reference goes on to {min(ends)}")
+        notes.append(f"the candidate ends at step {candidate.steps[-1]}, and the reference goes on to {min(ends)}")
     return tuple(notes)
 
 

@@ -137,13 +137,13 @@ def learn(runs: Sequence[Run], wanted: Sequence[str], alpha: float) -> GateSet:
         curves = [run.curves[metric] for run in runs]
         first, last = _common_steps(curves)
         if first is None or last is None:
-            not_learned[metric] = "the runs have no step of it in common"
+            not_learned[metric] = "the runs have no step of this metric in common"
             continue
         above = _worse(metric) is not Worse.BELOW
         for part in Part:
             values = tuple(_number(curve, part, first, last, above=above) for curve in curves)
             if not all(map(math.isfinite, values)):
-                not_learned[metric] = "a run has no number of it at too many steps"
+                not_learned[metric] = "a run has no number of this metric at too many steps"
             elif np.ptp(values) <= NO_SPREAD * np.abs(values).max():
                 not_learned[metric] = f"its {part} is {values[0]:g} in every run, which shows no spread"
             else:
@@ -254,7 +254,7 @@ def _limits(values: Sequence[float], worse: Worse, in_logs: bool, beyond: float)
 def _judged(gate: LearnedGate, run: Run) -> JudgedGate:
     key = _key_in(gate, run)
     if key is None:
-        return _undecided(gate, "not logged by the new run")
+        return _undecided(gate, "the new run does not log this metric")
     curve = run.curves[key]
     reached = max([*curve.steps[-1:].tolist(), *curve.not_finite_steps[-1:]], default=-1)
     if reached < gate.last_step:
@@ -270,7 +270,8 @@ def _judged(gate: LearnedGate, run: Run) -> JudgedGate:
     if math.isinf(value):
         return JudgedGate(
             gate=gate, verdict=Verdict.OUTSIDE, value=None, would_pass=None, would_pass_low=None,
-            would_pass_high=None, because="it is NaN or infinite at half of these steps or more: no limit would pass",
+            would_pass_high=None, because="this metric is NaN or infinite at half of these steps or more, so no "
+            "limit would pass",
         )  # fmt: skip
     up = gate.high is not None and value > gate.high
     again = _again(gate, value)

@@ -27,8 +27,8 @@ class Clip(StrEnum):
 class Weights(StrEnum):
     """Whose logprobs the trainer's are."""
 
-    ROLLOUT = "under the rollout's weights, so engine mismatch alone is in it"
-    CURRENT = "of the current policy, so engine mismatch, staleness and updates are mixed in it"
+    ROLLOUT = "under the rollout's weights, so this metric shows engine mismatch alone"
+    CURRENT = "of the current policy, so this metric mixes engine mismatch, staleness and updates"
     NONE = ""
 
 

@@ -54,7 +54,7 @@ def order_of(comparison: Comparison) -> Order:
         return Order(
             Precedence.UNKNOWN,
             "no metric of the difference between trainer and rollout logprobs could be compared",
-            "nothing: these logs cannot tell which moved first, the backend or the objective",
+            "nothing, since these logs cannot show which moved first, the backend or the objective",
             _switch_on(comparison),
         )
     if logprobs is not None and training is not None:
@@ -62,7 +62,7 @@ def order_of(comparison: Comparison) -> Order:
     if logprobs is not None:
         return Order(
             Precedence.LOGPROBS_ONLY,
-            f"{_when(logprobs)}; nothing of the training did",
+            f"{_when(logprobs)}; no metric of the training differs",
             f"the backend, and training has not followed yet. {_reading(logprobs)}".strip(),
             "compare the rollouts of the first steps: rlaudit compare ROLLOUTS; "
             "compare both engines: rlaudit ablate CONFIG --from A --to B",
@@ -70,7 +70,7 @@ def order_of(comparison: Comparison) -> Order:
     if training is not None:
         return Order(
             Precedence.TRAINING_ONLY,
-            f"{_when(training)}; no logprob metric did",
+            f"{_when(training)}; no logprob metric differs",
             "the objective, the data or the environment rather than the backend. Not excluded: raw logprobs under "
             "top-p or top-k, which leave the difference at 0 and are off-policy all the same",
             "compare the two configs, then: rlaudit inspect CONFIG --from A --to B",
@@ -143,7 +143,10 @@ def _before(first: CurveMetric, second: CurveMetric) -> bool:
 def _when(result: CurveMetric) -> str:
     if result.from_the_start:
         return f"{result.name} differs at step {result.detected_step}, before any update"
-    return f"{result.name} separated at step {result.detected_step}, onset about step {result.onset_step}"
+    return (
+        f"{result.name} began to differ at about step {result.onset_step}, and the test shows it at step "
+        f"{result.detected_step}"
+    )
 
 
 def _reading(result: CurveMetric) -> str:

@@ -29,6 +29,7 @@ from rlaudit.meaning.from_logs import meaning_of_logs, meaning_of_rollouts
 from rlaudit.meaning.limits import Limits
 from rlaudit.meaning.meaning import LoggedFigures, Meaning
 from rlaudit.meaning.words import WITH_TRAINER, unseen_by
+from rlaudit.text.counted import counted
 
 UNSCORED = "the table has no trainer logprobs"
 
@@ -140,7 +141,7 @@ def _with_entropy(semantic: Judgement, left_out: str) -> Judgement:
     """Say why a column that may be the next thing to log is there and not used."""
     if not left_out or semantic.verdict not in {Verdict.INCONCLUSIVE, Verdict.NOTHING_FOUND}:
         return semantic
-    return replace(semantic, next=f"{semantic.next}; the trainer_entropy of this log is not used: {left_out}")
+    return replace(semantic, next=f"{semantic.next}. The trainer_entropy of this log is not used: {left_out}")
 
 
 def _left_out(evidence: Evidence) -> tuple[str, ...]:
@@ -148,13 +149,16 @@ def _left_out(evidence: Evidence) -> tuple[str, ...]:
     counts = evidence.counts
     lines = []
     if counts.misaligned:
-        kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.misaligned.items()))
-        lines.append(f"left out of all figures, because rollout and trainer tokens do not line up: {kinds}")
+        kinds = ", ".join(f"{kind} in {number}" for kind, number in sorted(counts.misaligned.items()))
+        left = counted(sum(counts.misaligned.values()), "sequence")
+        lines.append(f"rollout and trainer tokens of {left} do not line up, and all figures leave these out: {kinds}")
     masked = counts.uncounted_tokens - counts.not_drawn_tokens
     if masked > 0:
         lines.append(f"the loss mask leaves out {masked} of {counts.tokens} tokens")
     if counts.impossible_tokens:
         lines.append(f"{counts.impossible_tokens} tokens have no ratio, because the trainer's filters cut them off")
     if evidence.unscored_today is not None:
-        lines.append(f"{evidence.unscored_today}: no trainer logprobs, so the inference path is not compared with it")
+        lines.append(
+            f"the inference path was not compared with {evidence.unscored_today}, which has no trainer logprobs"
+        )
     return tuple(lines)

@@ -123,7 +123,7 @@ class Comparer:
             parts = [part]
             notes.append(note)
         elif scored is not None and only_scored:
-            notes.append("the table has no trainer logprobs: figures are of the tokens that were scored, no others")
+            notes.append("the table has no trainer logprobs, so the figures are of the scored tokens only")
             parts = [read_part([scored[0]], table.path, settings, Faults())]
         else:
             parts, files = self._parts(table, settings, turns), len(table.files)
@@ -277,6 +277,6 @@ def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers, looked: Firs
 def _note_sampling(progress: Progress, table: TokenTable, sampling: Meanings) -> None:
     name = f"{table.part.name}: " if table.part.name else ""
     progress.note(
-        f"{name}{table.export.title}, {counted(len(table.files), 'file')}; sampled at "
-        f"{sampling.sampling.name}, trainer at {sampling.trainer.name} (source: {sampling.source})"
+        f"{name}{table.export.title}, {counted(len(table.files), 'file')}; tokens sampled at "
+        f"{sampling.sampling.name}, trainer logprobs at {sampling.trainer.name} (by {sampling.source})"
     )

@@ -198,15 +198,17 @@ def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
     name, worst = min(judgements, key=lambda entry: WORST_FIRST.index(entry[1].verdict))
     if len(judgements) == 1:
         return worst
-    others = [f"block {other}: {judgement.verdict.value}" for other, judgement in judgements if other != name]
-    return replace(worst, because=f"{worst.because} (block {name})", evidence=(*worst.evidence, *others))
+    others = [
+        f"block {other!r} has the verdict {judgement.verdict.value}" for other, judgement in judgements if other != name
+    ]
+    return replace(worst, because=f"{worst.because} (block {name!r})", evidence=(*worst.evidence, *others))
 
 
 def _with_those_beside(judgement: Judgement, beside: Sequence[tuple[str, Judgement]]) -> Judgement:
     """Return the judgement with what blocks without today's engine show: it is in no move, and turns no layer."""
     lines = [
-        f"block {name}, which has no engine of today: {other.verdict.value}"
-        f"{f' ({other.cause})' if other.cause else ''}; {other.because}"
+        f"block {name!r}, which has no arm with today's engine, has the verdict {other.verdict.value}"
+        f"{f' ({other.cause})' if other.cause else ''}: {other.because}"
         for name, other in beside
     ]
     return replace(judgement, evidence=(*judgement.evidence, *lines))
@@ -218,10 +220,13 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     for (block_name, name), arm in run.arms.items():
         if arm.failure is not None:
             state = arm.status if arm.status == arm.failure.boundary else f"{arm.status} ({arm.failure.boundary})"
-            lines.append(f"{block_name}, {name}, {state}: {arm.failure.message}")
+            lines.append(f"block {block_name!r}: the arm {name!r} has no figures ({state}): {arm.failure.message}")
     lines += [run.ended_early] if run.ended_early else []
-    lines += [f"block {name} was not run: {reason}" for name, reason in run.plan.left_out.items()]
-    lines += [f"{block_name}, {name} was not run: {reason}" for (block_name, name), reason in run.not_run.items()]
+    lines += [f"block {name!r} was not run: {reason}" for name, reason in run.plan.left_out.items()]
+    lines += [
+        f"block {block_name!r}: the arm {name!r} was not run: {reason}"
+        for (block_name, name), reason in run.not_run.items()
+    ]
     unengaged = {
         f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
         for block in blocks
@@ -230,23 +235,27 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     }
     lines += sorted(unengaged)
     lines += [
-        f"{block.plan.name}, {name}: {arm.impossible_tokens} of {arm.scored.tokens} tokens were left out of figures: "
-        "the trainer's filters cut them off, so they have no ratio"
+        f"block {block.plan.name!r}, arm {name!r}: {arm.impossible_tokens} of {arm.scored.tokens} tokens were left "
+        "out of "
+        "figures. The trainer's filters cut these tokens off, so they have no ratio"
         for block in blocks
         for name, arm in block.measured.items()
         if arm.impossible_tokens
     ]
     lines += [f"in the replay: {sentence}" for sentence in run.plan.recipe.left_out]
     lines += [
-        f"{block.plan.name}: whether the replay is the recorded run: {block.replay.because}"
+        f"block {block.plan.name!r}: it was not tested whether the replay is like the recorded run: "
+        f"{block.replay.because}"
         for block in blocks
         if block.replay is not None and block.replay.verdict is Verdict.NOT_TESTED
     ]
-    lines.append("weight updates: not tested, since every arm loads its weights once")
+    lines.append("weight updates were not tested, since every arm loads its weights only once")
     treatments = [arm.treatment for block in run.plan.blocks for arm in block.arms]
     lines += flashinfer_not_seen(treatments, machine_of(run.setup.accelerator))
     if run.setup.accelerator.kind == "cpu":
-        lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")
+        lines.append(
+            "CUDA kernels were not seen: this run was on a CPU, and a GPU has other kernels and another scheduling"
+        )
     candidates = [block.measured["candidate"] for block in blocks if "candidate" in block.measured]
     lines += dict.fromkeys(note for candidate in candidates for note in unseen_by(candidate.meaning))
     return lines

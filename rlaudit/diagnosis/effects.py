@@ -56,17 +56,17 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
         scores = [run.scores[scoring_request(arm.finished.arm).key] for arm in measured.values()]
         # |exp(d) - 1| is |d| to first order; k2 and k3 agree there too.
         figure = "mean_abs" if metric == SEMANTIC_METRIC else "k3"
-        largest, reason = LEAST_FLOOR[metric], "the resolution of float32 logprobs"
+        largest, reason = LEAST_FLOOR[metric], "which is what float32 logprobs resolve"
         micro_batches = max((floor_of(scored, figure) for scored in scores), default=0.0)
         if micro_batches > largest:
-            largest, reason = micro_batches, "from the trainer's micro-batches"
+            largest, reason = micro_batches, "seen when the trainer scores in other micro-batches"
         for arm in repeats:
             difference = _contrast(measured, arm.name, arm.against, metric)
             if difference is None or difference.low is None or difference.high is None:
                 continue
             reach = max(abs(difference.low), abs(difference.high))
             if reach > largest:
-                largest, reason = reach, arm.name
+                largest, reason = reach, f"seen in the arm {arm.name}"
         floor[metric] = NoiseFloor(value=largest, because=reason)
     return floor
 
@@ -123,13 +123,13 @@ def _without_engagement(
 ) -> Effect | None:
     """Return the effect of a factor that was never in force, which is no effect of zero; None if it was in force."""
     finished = run.arms.get((arm.block, arm.name))
-    why = finished.failure.message if finished and finished.failure else "the arm was not run"
+    why = finished.failure.message if finished and finished.failure else "this arm was not run"
     if finished is None or finished.status == "failed":
         return replace(blank, because=why)
     if finished.status == "unsupported":
         return replace(blank, verdict=EffectVerdict.UNSUPPORTED, because=why)
     if arm.name not in measured or "candidate" not in measured:
-        return replace(blank, because="the arm it is compared with has no figures")
+        return replace(blank, because="this arm or the candidate has no figures")
     before = measured["candidate"].observations[blank.factor]
     after = measured[arm.name].observations[blank.factor]
     if before.level is None or after.level is None:
@@ -137,7 +137,9 @@ def _without_engagement(
         return replace(blank, verdict=EffectVerdict.NOT_IN_FORCE, because=unseen.because)
     if before.level == after.level:
         return replace(
-            blank, verdict=EffectVerdict.NOT_IN_FORCE, because=f"{after.level} in both arms; {after.because}"
+            blank,
+            verdict=EffectVerdict.NOT_IN_FORCE,
+            because=f"the level is {after.level} in both arms; {after.because}",
         )
     return None
 

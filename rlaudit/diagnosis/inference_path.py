@@ -41,14 +41,16 @@ MARGIN_OF_A_COMMAND = "--margin"
 NOT_AS_SENT = "weights-not-as-sent"
 LAYER_1_FIRST = "fix layer 1 (semantic) first"
 # What an open semantic layer leaves open.
-PROVIDED = "if the logprobs mean the same, "
+PROVIDED = "if both sides' logprobs mean the same, "
+# As reports before 0.5 begin.
+FORMERLY_PROVIDED = "if the logprobs mean the same, "
 # At most so many reasons why causes could not be tested are shown; the report's JSON has all.
 SHOWN = 4
 # At most so many causes are named if they were all left for one reason.
 NAMED = 4
 # Why a distance that is usual for a dtype is a mismatch.
 FEW_TOKENS = "a few tokens make most of the mismatch, while rounding spreads over all tokens"
-YOUR_RANGE = "rounding alone may do as much, because the clip range that you stated is narrow"
+YOUR_RANGE = "the clip range that you stated is narrow, so rounding alone may move as many out of it"
 WRONG_IF_UNNAMED = "an ablation that changes one setting brings k3 below the limit: then that setting is the cause"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
@@ -85,14 +87,15 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "no arm's logprobs mean what the trainer assumes, so the move compares each engine under its own meaning",
+            "in no arm do the logprobs mean what the trainer assumes. Above, each engine is compared by what its own "
+            "logprobs mean",
             following=LAYER_1_FIRST,
         )
     arm, distance = judged
     moved = [effect for effect in effects if effect.metric == PATH_METRIC]
     evidence = (
         *_figures_of(distance, arm.title, MARGIN_OF_A_RECIPE),
-        f"noise of repeats: k2 up to {floor[PATH_METRIC].value:.3g} ({floor[PATH_METRIC].because})",
+        f"noise of repeats: k2 up to {floor[PATH_METRIC].value:.3g}, {floor[PATH_METRIC].because}",
         *(_effect_line(effect) for effect in moved),
     )
     causes = [effect for effect in moved if effect.verdict in NAMES_A_CAUSE]
@@ -131,11 +134,13 @@ def _say(
         case Decided.ORDINARY | Decided.USUAL | Decided.NONE_SEEN:
             return _by_rounding(path, distance, provided, evidence)
         case Decided.MEANING_FIRST:
-            beneath = f". Under the meaning that fits, {attribution.because}" if path.corrected else ""
+            beneath = (
+                f". With the logprobs corrected for this difference, {attribution.because}" if path.corrected else ""
+            )
             return judged_as(
                 Layer.INFERENCE_PATH,
                 Verdict.NOT_TESTED,
-                f"fix the semantic layer first, since a difference of meaning changes every figure here{beneath}",
+                f"fix the semantic layer first, since what the logprobs mean changes every figure here{beneath}",
                 evidence=evidence if path.corrected else (),
                 following=LAYER_1_FIRST,
             )
@@ -151,15 +156,18 @@ def _say(
             )
         case Decided.ONE_SHIFT:
             hanging = " and ".join(name for name in attribution.leaning if name in SHIFTS)
-            because = f"{hanging} shows in a single sequence, which is too little to decide; {_because(distance)}"
+            because = (
+                f"{hanging} shows in a single sequence, which is too little to decide. "
+                f"{_as_sentence(_because(distance))}"
+            )
             return judged_as(
                 Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, because, evidence=evidence, following="more sequences"
             )
         case Decided.DISTANCE:
-            seen = f"; {attribution.because}" if named else ""
+            seen = f". {_as_sentence(attribution.because)}" if named else ""
             judgement = _by_distance(distance, evidence, explained, provided, seen)
             why = _not_rounding(judgement.verdict, distance, attribution)
-            return replace(judgement, because=f"{judgement.because}; {why}") if why else judgement
+            return replace(judgement, because=f"{judgement.because}. {_as_sentence(why)}") if why else judgement
 
 
 def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidence: tuple[str, ...]) -> Judgement:
@@ -169,20 +177,24 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     moved = _clipped(distance)
     if path.decided is Decided.NONE_SEEN:
         most = 100 * distance.consequence.most
-        because = f"these data would have shown a mismatch that moves more than {most:.1f} % out of the clip range"
+        because = (
+            f"a mismatch that moves more than {most:.1f} % {_of_rows(distance)} out of the clip range would show "
+            "here, and none shows"
+        )
         step, falsifier = _settles(distance, "more tokens"), _falsifier(distance)
     elif path.decided is Decided.ORDINARY:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is what rounding makes in a healthy {usual.dtype} engine (up to "
-            f"{ORDINARY:g}), and no cause shows. In any engine, such rounding moves {moved}"
+            f"{ORDINARY:g}), and no cause shows. Rounding of this size moves {moved}, whichever engine runs"
         )
         step = "compare with today's engine (--before ROLLOUTS), which shows smaller faults as well"
         falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"
     else:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is more than most healthy {usual.dtype} engines show "
-            f"({ORDINARY:g}), but not surely more than all of them ({usual.high:g}). This mismatch moves {moved}. A "
-            "fault without a pattern would look the same"
+            f"(up to {ORDINARY:g}), but perhaps not more than all of them (up to {usual.high:g}). This mismatch "
+            f"moves {moved}. "
+            "A fault without a pattern would look the same"
         )
         step = "compare with today's engine (--before ROLLOUTS), or set your margin (--margin)"
         falsifier = ""
@@ -210,7 +222,8 @@ def _not_rounding(verdict: Verdict, distance: Distance, attribution: Attribution
     if distance.ordinary:
         return FEW_TOKENS
     return (
-        f"k3 {_with_interval(distance.k3)} nats may be more than rounding makes (in most engines up to {ORDINARY:g}, "
+        f"the k3 of {_with_interval(distance.k3)} nats may be more than rounding makes (in most engines up to "
+        f"{ORDINARY:g}, "
         f"in none over {usual.high:g})"
     )
 
@@ -247,15 +260,15 @@ def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
             judgement,
             cause=" and ".join(causes),
             causes=causes,
-            because=f"{sentence}; {judgement.because}",
+            because=f"{sentence}. {_as_sentence(judgement.because)}",
             evidence=evidence,
-            falsifier="a reading of the weights holds what was sent",
+            falsifier="a new reading of the engine's weights gives what was sent",
             next=confirm,
         )
     if judgement.verdict.passes:
-        because = f"{sentence}: these tokens do not show it; {judgement.because}"
+        because = f"{sentence}, but these tokens do not show it. {_as_sentence(judgement.because)}"
         return replace(judgement, verdict=Verdict.INCONCLUSIVE, because=because, evidence=evidence, next=confirm)
-    return replace(judgement, because=f"{judgement.because}; {sentence}", evidence=evidence)
+    return replace(judgement, because=f"{judgement.because}. {_as_sentence(sentence)}", evidence=evidence)
 
 
 def _by_distance(
@@ -275,7 +288,7 @@ def _by_distance(
     return judged_as(
         Layer.INFERENCE_PATH,
         verdict,
-        f"{provided}{because}; {explained.because}" if mismatch else f"{provided}{because}",
+        f"{provided}{because}. {_as_sentence(explained.because)}" if mismatch else f"{provided}{because}",
         causes=explained.causes if mismatch else (),
         evidence=evidence,
         falsifier=explained.falsifier,
@@ -288,7 +301,7 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
     if not causes:
         return _Explained(
             (),
-            "unexplained: no factor that took effect changes the mismatch",
+            "no factor that took effect changes the mismatch, so the mismatch is unexplained",
             WRONG_IF_UNNAMED,
             "try another factor with --factor NAME, from this list: rlaudit list factors",
             more_tokens,
@@ -297,8 +310,8 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
     left = max(0.0, 1 - max(effect.share or 0.0 for effect in causes))
     return _Explained(
         (causes[0].factor,),
-        f"{named}; {100 * left:.0f} % of the mismatch (k2) stays unexplained",
-        "k3 does not fall in an arm with that factor set",
+        f"{named}. {100 * left:.0f} % of the mismatch (k2) stays unexplained",
+        "k3 does not fall in an arm in which only this factor is set",
         remedy(causes[0].factor, causes[0].level).step,
         more_tokens,
     )
@@ -306,7 +319,7 @@ def _by_intervention(causes: Sequence[Effect], remedy: "Callable[[str, str], Rem
 
 def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Explained:
     # If the whole is too small for signatures, that is the reason.
-    because = f"causes are looked for only above a k2 of {attribution.margin:.2g} nats^2"
+    because = f"no cause was looked for, since k2 is not above {attribution.margin:.2g} nats^2"
     if attribution.named or attribution.unexplained is not None:
         because = attribution.because
     if not named:
@@ -322,7 +335,7 @@ def _wanted(attribution: Attribution) -> str:
     """Name the columns of the log that causes could not be tested without."""
     columns = [untested.column for untested in attribution.not_tested if untested.column is not None]
     listed = ", ".join(dict.fromkeys(columns))
-    return f"; or log {listed} too, to test the causes that need it" if columns else ""
+    return f". Or log the columns that the untested causes need: {listed}" if columns else ""
 
 
 def _untested(attribution: Attribution) -> tuple[str, ...]:
@@ -332,7 +345,9 @@ def _untested(attribution: Attribution) -> tuple[str, ...]:
         by_reason.setdefault((untested.left, untested.column is not None, untested.reason), []).append(untested.name)
     # Missing columns come after what the present ones lack: the next step names them, too.
     reasons = sorted(by_reason, key=lambda reason: reason[:2])
-    lines = [f"not tested: {_which(by_reason[reason], left=reason[0])} ({reason[2]})" for reason in reasons]
+    lines = [
+        f"not tested: {_which(by_reason[reason], left=reason[0])}. {_as_sentence(reason[2])}" for reason in reasons
+    ]
     left = [name for reason in reasons[SHOWN:] for name in by_reason[reason]]
     return (*lines[:SHOWN], *([f"not tested either (reasons in the JSON report): {', '.join(left)}"] if left else []))
 
@@ -345,11 +360,11 @@ def _which(names: Sequence[str], *, left: bool) -> str:
 def _effect_line(effect: Effect) -> str:
     text = f"{effect.factor}={effect.level}: {effect.verdict}"
     if effect.first is not None:
-        text += f"; k2 changes by {figure(effect.first.difference, effect.first.low, effect.first.high)}"
+        text += f"; set alone, it changes k2 by {figure(effect.first.difference, effect.first.low, effect.first.high)}"
     if effect.last is not None:
-        text += f"; without it in the parity arm by {figure(effect.last.difference, effect.last.low, effect.last.high)}"
+        text += f"; left out of parity, by {figure(effect.last.difference, effect.last.low, effect.last.high)}"
     if effect.interacts:
-        text += "; both changes disagree, so this factor interacts with another one"
+        text += ". These two changes disagree, so this factor interacts with another one"
     return text if effect.first is not None else f"{text} ({effect.because})"
 
 
@@ -388,8 +403,9 @@ def _falsifier(distance: Distance) -> str:
     """Say when a match is wrong."""
     held = {
         Yardstick.MARGIN: f"k3 is above {distance.tolerated:g} nats",
-        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats and the reference's k3 is not",
-        Yardstick.CONSEQUENCE: f"more than {100 * NOTICEABLE_CLIPPING:.0f} % leaves the clip range",
+        Yardstick.REFERENCE: f"k3 is above {distance.tolerated:.3g} nats, while the reference's k3 stays below",
+        Yardstick.CONSEQUENCE: f"the mismatch moves more than {100 * NOTICEABLE_CLIPPING:.0f} % {_of_rows(distance)} "
+        "out of the clip range",
     }[distance.yardstick]
     return f"with more tokens, longer completions or other prompts, {held}"
 
@@ -398,8 +414,8 @@ def _settles(distance: Distance, more_tokens: str) -> str:
     """Say what would settle an inconclusive verdict."""
     if distance.withheld:
         return (
-            "look for a fault of the reference (settings, dtype), or name a healthy reference; set --margin if this "
-            "model is always that far off"
+            "look for a fault of the reference (settings, dtype), or name a healthy reference. If this model is always "
+            "that far off, set --margin"
         )
     if distance.yardstick is Yardstick.CONSEQUENCE and _far_sequences(distance):
         return "state your objective: --gspo-epsilon LOW HIGH if it clips sequences, --ppo-epsilon LOW HIGH if tokens"
@@ -417,7 +433,7 @@ def _far_sequences(distance: Distance) -> bool:
 def let_pass(distance: Distance | None) -> str:
     """Name the mismatch that this layer lets pass, for the layer after it."""
     if distance is None or distance.yardstick is Yardstick.CONSEQUENCE:
-        return "that the layers above let pass"
+        return "that passes the layers above"
     return "within your margin" if distance.yardstick is Yardstick.MARGIN else "no larger than the reference's"
 
 
@@ -444,18 +460,18 @@ def _reference(reference: Reference) -> str:
             if reference.semantic is Verdict.MISMATCH
             else "what its logprobs mean is not settled"
         )
-        return f"{line}; {why}, so it is no yardstick"
+        return f"{line}; {why}, so this reference cannot serve as a yardstick"
     if reference.odd and reference.usual is not None:
-        return f"{line}, farther off than {reference.usual.dtype} usually is (up to {reference.usual.high:.3g})"
+        return f"{line}, which is more than is usual for {reference.usual.dtype} (up to {reference.usual.high:.3g})"
     return line
 
 
 def _against(against: NonInferiority) -> str:
     how = "paired by prompt" if against.paired else "over other prompts"
-    ratio = "" if against.ratio is None else f"k3 is {against.ratio:.3g} times the reference's k3; "
+    ratio = "k3 is " if against.ratio is None else f"k3 is {against.ratio:.3g} times the reference's k3, and "
     limit = f"{against.times:g} x the reference's k3 + {against.floor:.2g} nats"
     used = figure(against.used, against.low, against.high)
-    return f"{ratio}k3 is {used} times the limit ({how}, {counted(against.clusters, 'prompt')}). The limit is {limit}"
+    return f"{ratio}{used} times the limit ({how}, {counted(against.clusters, 'prompt')}). The limit is {limit}"
 
 
 def _felt(distance: Distance) -> str:
@@ -512,16 +528,16 @@ def _because_margin(distance: Distance) -> str:
 def _because_reference(distance: Distance) -> str:
     against = distance.against
     assert against is not None
-    used = f"k3 is {figure(against.used, against.low, against.high)} times the limit set by today's engine"
+    used = f"k3 is {figure(against.used, against.low, against.high)} times the limit, which today's engine sets"
     if distance.withheld:
-        return f"{used}; today's engine is farther off than usual for its dtype, so it may have the same fault"
+        return f"{used}. But today's engine is farther off than is usual for its dtype, so it may have the same fault"
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH
-        clipped = "; layer 3 judges how much a mismatch of this size clips" if felt else ""
+        clipped = ". Layer 3 judges how much a mismatch of this size clips" if felt else ""
         return f"{used}{clipped}"
     if distance.verdict is Verdict.MISMATCH:
         return used
-    return f"{used}: not decided{_why(against.reason)}"
+    return f"{used}, so it is not decided whether k3 is within the limit{_why(against.reason)}"
 
 
 def _because_consequence(distance: Distance) -> str:
@@ -532,18 +548,29 @@ def _because_consequence(distance: Distance) -> str:
         if share.low is not None and share.low > NOTICEABLE_CLIPPING
     }
     over = list(far.values())
-    alone = "" if distance.reference is None else " (the reference cannot serve)"
+    alone = "" if distance.reference is None else " (the reference cannot serve as a yardstick)"
+    least = f"{100 * NOTICEABLE_CLIPPING:.0f} % {_of_rows(distance)}"
     if distance.verdict is Verdict.MATCH:
-        return f"the mismatch alone moves less than {100 * NOTICEABLE_CLIPPING:.0f} % out of the clip range{alone}"
+        return f"the mismatch alone moves less than {least} out of the clip range{alone}"
     if distance.verdict is Verdict.MISMATCH and over:
         return f"the mismatch alone pushes {' and '.join(over)} out of the clip range{alone}"
     if _far_sequences(distance):
         pushed = f"the mismatch alone pushes {' and '.join(over)} out of a range that GSPO clips"
         return f"{pushed}, but you did not state your objective{alone}"
     return (
-        f"it is not decided whether the mismatch alone pushes {100 * NOTICEABLE_CLIPPING:.0f} % out of the clip range"
+        f"these tokens do not decide whether the mismatch alone pushes {least} out of the clip range"
         f"{_why(distance.k3.reason)}{alone}"
     )
+
+
+def _of_rows(distance: Distance) -> str:
+    """Say of what a share is that leaves a clip range."""
+    return f"of {' or '.join(ROWS[clip] for clip in distance.consequence.shares)}"
+
+
+def _as_sentence(clause: str) -> str:
+    """Begin a sentence with a clause; the names of metrics stay as they are spelt."""
+    return clause if clause.startswith(("k2 ", "k3 ")) else f"{clause[0].upper()}{clause[1:]}"
 
 
 def _why(reason: str | None) -> str:
@@ -555,7 +582,7 @@ def _prompts_needed(distance: Distance) -> str:
     unseen = [share for share in distance.consequence.shares.values() if share.value is not None and share.value <= 0.0]
     if distance.yardstick is not Yardstick.CONSEQUENCE or len(unseen) < len(distance.consequence.shares):
         return ""
-    return f"{ENOUGH} prompts without a clipped one rule out {100 * NOTICEABLE_CLIPPING:.0f} %; or name a reference"
+    return f"{ENOUGH} prompts without a clipped one rule out {100 * NOTICEABLE_CLIPPING:.0f} %. Or name a reference"
 
 
 def _prompts_to_decide(distance: Distance) -> str:
@@ -580,4 +607,4 @@ def _prompts_to_decide(distance: Distance) -> str:
     if needed > MOST_ASKED:
         return f"more than {MOST_ASKED} prompts, so rather compare with today's engine (--before ROLLOUTS)"
     least = max(math.ceil(needed), FEWEST_PROMPTS)
-    return f"about {least} prompts like these, or compare with today's engine (--before ROLLOUTS)"
+    return f"about {least} such prompts, or compare with today's engine (--before ROLLOUTS)"

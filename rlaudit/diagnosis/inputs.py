@@ -51,7 +51,11 @@ class Inputs:
 def judge_inputs(sides: Sequence[RenderedInputs]) -> tuple[Inputs, list[str]]:
     """Compare each engine's renderings with the trainer's, which come first. Also return what was not compared."""
     trainer, *engines = sides
-    not_seen = [f"prompts as rendered beside {side.side}: {side.failure}" for side in engines if side.failure]
+    not_seen = [
+        f"prompts as the transformers of {side.side} render them were not seen: {side.failure}"
+        for side in engines
+        if side.failure
+    ]
     engines = [side for side in engines if not side.failure]
     versions = {side.side: side.versions for side in (trainer, *engines)}
     if not trainer.prompts or not engines:

@@ -175,12 +175,12 @@ def _of_objective(today: Side, after: Side) -> tuple[Change, str]:
     if Verdict.INCONCLUSIVE in (before, now):
         return Change.UNKNOWN, "too few tokens to tell"
     if before.passes == now.passes:
-        stay = "stay within" if now.passes else "leave"
+        stay = "keep tokens and sequences within" if now.passes else "push tokens or sequences out of"
         return Change.SAME, f"both engines {stay} the clip range of the objective"
     return (
-        (Change.BROKEN, "the new engine leaves the clip range")
+        (Change.BROKEN, "the new engine pushes tokens or sequences out of the clip range")
         if before.passes
-        else (Change.FIXED, "the new engine stays within the clip range")
+        else (Change.FIXED, "the new engine keeps tokens and sequences within the clip range")
     )
 
 

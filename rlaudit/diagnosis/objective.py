@@ -25,7 +25,7 @@ STATE = "state your clip range (--ppo-epsilon LOW HIGH or --gspo-epsilon LOW HIG
 # By the names that the figures of a report have.
 SHOWN = {
     "ppo_clip_fraction": "PPO clipped", "gspo_clip_fraction": "GSPO clipped", "ess_token": "ess of tokens",
-    "ess_sequence": "ess of sequences", "tail_fraction_2": "ratios beyond twofold",
+    "ess_sequence": "ess of sequences", "tail_fraction_2": "ratios above 2 or below 1/2",
 }  # fmt: skip
 
 
@@ -59,15 +59,16 @@ def say_objective(
     above = "both layers above match, yet more than 1 % of tokens or sequences leave the clip range"
     chosen = None if split is None else split.recommendation.cost
     words = _Words(
-        match="less than 1 % of tokens and sequences leave the clip range: no correction is needed",
+        match="less than 1 % of tokens and sequences leave the clip range, so no correction is needed",
         match_falsifier="clip fractions are above 1 % on another batch",
         settles="more sequences",
-        cause=f"a mismatch {let_pass(distance)} still leaves the clip range",
+        cause=f"a mismatch {let_pass(distance)} still pushes tokens or sequences out of the clip range",
         because=above if split is None else f"{above}. {_as_sentence(split.recommendation.because)}",
         next="use a clip range wider than the mismatch, or fresher rollouts"
         if chosen is None
-        else f"switch on {chosen.title} and watch the share of tokens changed (here {100 * chosen.touched:.2f} %)",
-        mismatch_falsifier="clip fractions do not fall when a correction is switched on",
+        else f"switch on {chosen.title}, and watch how many tokens it changes (here it would change "
+        f"{100 * chosen.touched:.2f} %)",
+        mismatch_falsifier="clip fractions stay as high with a correction switched on",
     )
     evidence = (_figures(measurements), *_split_lines(split))
     return _judgement(distance.consequence, verdict, earlier, evidence, words)
@@ -88,13 +89,13 @@ def say_objective_of_arm(
     )
     fits = fitting_correction(arm.measurements, settings)
     words = _Words(
-        match="at lag 0 the backend's mismatch clips less than 1 % of tokens and sequences: no correction is needed",
+        match="at lag 0 the backend's mismatch clips less than 1 % of tokens and sequences, so no correction is needed",
         match_falsifier="clip fractions are above 1 % at lag 0 in training",
         settles="more sequences: raise samples or prompts",
-        cause=f"a mismatch of the backend {let_pass(distance)} still leaves the clip range",
+        cause=f"a mismatch of the backend {let_pass(distance)} still pushes tokens or sequences out of the clip range",
         because=fits.value,
         next=TO_DO[fits],
-        mismatch_falsifier="clip fractions do not fall when the correction is switched on",
+        mismatch_falsifier="clip fractions stay as high with the correction switched on",
     )
     felt = consequence(arm.measurements, settings)
     return _judgement(felt, felt.verdict, earlier, evidence, words)
@@ -134,17 +135,27 @@ def _judgement(
             following=words.next,
         )
     if any(share.low is None for share in felt.shares.values()):
-        return judged_as(Layer.OBJECTIVE, verdict, "clip fractions have no interval", evidence=evidence)
-    because = "the intervals of the clip fractions include 1 %"
+        return judged_as(
+            Layer.OBJECTIVE,
+            verdict,
+            "the clip fractions have no interval, so it is not decided whether they are above 1 %",
+            evidence=evidence,
+        )
+    because = "the intervals of the clip fractions include 1 %, so it is not decided whether a correction is needed"
     return judged_as(Layer.OBJECTIVE, verdict, because, evidence=evidence, following=words.settles)
 
 
 def _nothing_found(felt: Consequence) -> str:
     if felt.noticed:
         return (
-            "rounding alone usually moves as many tokens out of PPO's and GSPO's clip ranges, and yours is not stated"
+            "rounding alone usually moves as many tokens as here out of PPO's and GSPO's clip ranges, and you did "
+            "not state "
+            "your clip range"
         )
-    return f"no correction is needed, since a mismatch that clips more than {100 * felt.most:.1f} % would have shown"
+    return (
+        f"a mismatch that clips more than {100 * felt.most:.1f} % would show here, and none shows. So no correction "
+        "is needed"
+    )
 
 
 def _as_sentence(clause: str) -> str:
@@ -154,15 +165,16 @@ def _as_sentence(clause: str) -> str:
 def _figures(measurements: Measurements) -> str:
     """Return the figures of this layer in one line."""
     shown = [(title, measurements[name]) for name, title in SHOWN.items()]
-    return "; ".join(f"{name} = {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
+    figures = "; ".join(f"{name} = {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
+    return f"shares of tokens or sequences: {figures}"
 
 
 class Fitting(StrEnum):
     """Which correction fits what is clipped."""
 
     WIDEN = (
-        "sequences leave GSPO's range, but tokens stay in PPO's: GSPO's range is narrower than the backend's noise; "
-        "widen gspo_epsilon, or weight sequences by a truncated importance ratio (TIS)"
+        "sequences leave GSPO's range, but tokens stay in PPO's, so GSPO's range is narrower than the backend's noise. "
+        "Widen gspo_epsilon, or weight sequences by a truncated importance ratio (TIS)"
     )
     MASK = "a few tokens are far off: mask them (MIS, or IcePop's [0.5, 5]) rather than truncate all"
     TRUNCATE = "many tokens are a little off: truncated importance sampling (TIS) with C=2 fits"
@@ -190,15 +202,16 @@ def _split_lines(split: ObjectiveSplit | None) -> list[str]:
     lines = []
     if split.update_share is not None and split.backend_share is not None:
         lines.append(
-            f"of the mean squared log ratio, {100 * split.update_share:.0f} % comes from the policy update, "
-            f"{100 * split.backend_share:.0f} % from the backend, and the rest from their covariance"
+            f"the policy update makes {100 * split.update_share:.0f} % of the mean squared log ratio, the backend "
+            f"{100 * split.backend_share:.0f} %; the rest is the covariance of both"
         )
     if split.staleness is not None:
         lines.append(
-            f"{100 * split.staleness.value:.0f} % of the backend's k2 comes from staleness: tokens of the newest "
-            "weights (lag 0) lack this share"
+            f"staleness makes {100 * split.staleness.value:.0f} % of the backend's k2: the k2 of tokens from the "
+            "newest "
+            "weights (lag 0) is smaller by this share"
         )
     touched = "; ".join(f"{100 * cost.touched:.2f} % with {cost.title}" for cost in split.corrections)
     if touched:
-        lines.append(f"share of the tokens that a correction would change: {touched}")
+        lines.append(f"corrections would change these shares of the tokens: {touched}")
     return [*lines, *split.not_told]

@@ -122,19 +122,25 @@ def objective_split(batch: TokenBatch, settings: ObjectiveSettings | None = None
     pairs = {BACKEND: both}
     not_told = []
     if old_T is None:
-        not_told.append("column old_logprob is missing, so policy update and backend mismatch cannot be separated")
+        not_told.append("policy update and backend mismatch cannot be separated: the column old_logprob is missing")
     else:
         old_T = np.asarray(old_T, dtype=np.float64)
         update = _pairs(batch, old_T, batch.trainer_logprobs_T, usable_T)
         pairs = {UPDATE: update, BACKEND: _pairs(batch, batch.rollout_logprobs_T, old_T, usable_T), BOTH: both}
     if advantage_T is None:
-        not_told.append("column advantage is missing, so it is unknown which clips change the gradient")
+        not_told.append("it is unknown which clips change the gradient: the column advantage is missing")
     factors = {name: _figures(factor_pairs, settings, advantage_T, seed) for name, factor_pairs in pairs.items()}
     lag_T = _lag(batch, usable_T)
     staleness = None if lag_T is None else _staleness(pairs[BACKEND], lag_T, seed)
     if staleness is None:
-        why = "do not vary, or no token has lag 0" if lag_T is not None else "are missing"
-        not_told.append(f"columns rollout_version and trainer_version {why}, so the share of staleness is unknown")
+        why = "the columns rollout_version and trainer_version are missing"
+        if lag_T is not None:
+            why = (
+                "every token has lag 0"
+                if (lag_T <= 0).all()
+                else "no token has lag 0, so nothing fresh can be compared"
+            )
+        not_told.append(f"the share of staleness is unknown: {why}")
     total = 2.0 * factors[BOTH].k2 if BOTH in factors else 0.0
     return ObjectiveSplit(
         settings=settings,
@@ -248,9 +254,9 @@ def correction_costs(pairs: LogprobPairs) -> tuple[CorrectionCost, ...]:
     lengths_S = np.maximum(pairs.sequence_lengths_S, 1)
     geometric_T = importance_ratio(pairs.sequence_log_ratio_S / lengths_S)[pairs.sequence_T]
     masks = (
-        ("mis", "token MIS", ratio_T, MIS_BOUNDS),
+        ("mis", "a mask of tokens (MIS) whose ratio is not", ratio_T, MIS_BOUNDS),
         ("icepop", "IcePop", ratio_T, ICEPOP_BOUNDS),
-        ("sequence", "a sequence mask by geometric mean", geometric_T, SEQUENCE_BOUNDS),
+        ("sequence", "a mask of sequences whose geometric mean ratio is not", geometric_T, SEQUENCE_BOUNDS),
     )
     costs = [_cost("tis", f"token TIS, C={TIS_BOUND:g}", pairs.log_ratio_T, ratio_T > TIS_BOUND)]
     for name, title, bounded_T, (low, high) in masks:

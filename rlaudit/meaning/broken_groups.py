@@ -52,25 +52,32 @@ class Broken(StrEnum):
     """Why a group of samples cannot be used, or only to show one direction."""
 
     COPIES = (
-        "samples of one prompt agree for longer than draws do: one seed for all, one completion logged twice, a greedy "
-        "sampler, or words that were not drawn"
+        "samples of one prompt have the same tokens for longer than separate draws do. Possible reasons: one seed "
+        "for all, "
+        "one completion logged twice, a greedy sampler, or words that were not drawn"
     )
     OTHER_CONTEXTS = (
-        "samples of one prompt report different distributions, so their true prompts or their weights differ"
+        "samples of one prompt have different reported distributions, so the engine used other prompts or weights "
+        "for some"
     )
     DOUBTFUL_CONTEXTS = (
-        "samples of one prompt may report different distributions, so rare agreement between them proves nothing"
+        "samples of one prompt may have different reported distributions, so rare agreement between them proves nothing"
     )
-    UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to show whether they report the same distribution"
-    CHOSEN = "groups were chosen by their outcome, since none is all right or all wrong"
-    ONE_OUTCOME = "all samples have the same reward: if they were chosen by reward, they look sharper than the sampler"
-    WITHOUT_ENDS = "the end token is not logged, which may be why the other tokens look so sure: log the end token"
+    UNSEEN_CONTEXTS = (
+        "samples of one prompt have too few tokens in common to show whether their reported distributions are the same"
+    )
+    CHOSEN = "groups of samples were chosen by their outcome, since no group is all right or all wrong"
+    ONE_OUTCOME = (
+        "all samples have the same reward. If samples were chosen by reward, they look surer than the sampler is"
+    )
+    WITHOUT_ENDS = "the end token is not logged. This may be why the other tokens look so sure: log the end token"
     GAPS = (
-        "some samples of a prompt are missing, by their ids; if they were dropped by length, likelihood or ratio, the "
-        "rest look sharper than the sampler"
+        "some samples of a prompt are missing, by their ids. If samples were dropped by length, likelihood or ratio, "
+        "the "
+        "rest look surer than the sampler is"
     )
     UNEVEN = (
-        "prompts have different numbers of samples, and no rewards: some samples may have been dropped by their outcome"
+        "prompts have different numbers of samples and no rewards, so samples may have been dropped by their outcome"
     )
 
 

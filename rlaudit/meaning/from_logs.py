@@ -57,10 +57,11 @@ from rlaudit.statistics.resample import FEWEST_SEQUENCES, REACH
 # Of the sharpness of the tokens: a report that has more of it is theirs, one that has less is the trainer's.
 THEIRS = 0.5
 # What takes the trainer's entropies or samples of one prompt to see.
-BOTH_SIDES = "a temperature or filter of the sampler that neither side's logprobs contain"
+BOTH_SIDES = "a temperature or filter of the sampler stays unseen if both sides' logprobs leave it out"
 # What samples of one prompt do not show, who rank only what was drawn.
 LEFT_OUT_ALIKE = (
-    "a top-k or min-p that cuts only uncertain contexts, or a penalty or logit bias that both sides' logprobs lack"
+    "a top-k or min-p stays unseen if it cuts only uncertain contexts, and so does a penalty or logit bias that both "
+    "sides' logprobs leave out"
 )
 SIBLINGS = "the agreement of samples of one prompt"
 

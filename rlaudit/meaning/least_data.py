@@ -23,7 +23,7 @@ class LeastData:
         for unit, count in counts.items():
             least: int = getattr(self, unit)
             if count < least:
-                return f"{count} {unit}: it takes {least} to tell ({self.because})"
+                return f"{least} {unit} are needed, and these data have {count} ({self.because})"
         return None
 
 

@@ -16,14 +16,14 @@ def would_have_shown(limits: Limits) -> str:
     """Say what these data would have shown; what every log has comes first."""
     step = limits.inverse_temperature
     parts = [
-        f"a mean ratio off by more than {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
+        f"a mean ratio off by {percent(limits.mean_ratio)}" if limits.mean_ratio is not None else "",
         # A sampler so much hotter has its 1/T lower by this step. Twice the temperature and more is no limit.
-        f"a temperature off by more than {percent(step / (1.0 - step))}" if step is not None and step < HALF else "",
-        f"a shift in more than {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
-        f"a top-p that cuts more than {percent(limits.mass)} of the probability"
+        f"a temperature off by {percent(step / (1.0 - step))}" if step is not None and step < HALF else "",
+        f"logprobs shifted by a token in {percent(limits.shifted)} of sequences" if limits.shifted is not None else "",
+        f"a top-p that cuts {percent(limits.mass)} of the probability"
         if limits.mass is not None and limits.mass < 1
         else "",
-        f"likeliest tokens drawn {100 * limits.first_choices:.2g} percentage points too often"
+        f"a likeliest token that is drawn {100 * limits.first_choices:.2g} percentage points too often"
         if limits.first_choices is not None
         else "",
     ]
@@ -31,9 +31,9 @@ def would_have_shown(limits: Limits) -> str:
     first, others = shown[:FIRST], shown[FIRST:]
     if not first:
         return ""
-    further = f". They would also have shown {_listed(others)}" if others else ""
+    further = f". So would {_listed(others)}" if others else ""
     ruled_out = _ruled_out(limits)
-    return f"These data would have shown {_listed(first)}{further}{f'. {ruled_out}' if ruled_out else ''}"
+    return f"Faults from this size on would show here: {_listed(first)}{further}{f'. {ruled_out}' if ruled_out else ''}"
 
 
 def _ruled_out(limits: Limits) -> str:
@@ -49,6 +49,11 @@ def _ruled_out(limits: Limits) -> str:
 
 def _listed(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} or {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def sentences(parts: Sequence[str]) -> str:
+    """Join clauses to sentences. The first goes on after "next:"."""
+    return ". ".join(part if place == 0 else f"{part[0].upper()}{part[1:]}" for place, part in enumerate(parts))
 
 
 def percent(share: float) -> str:
@@ -71,19 +76,22 @@ def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
     """Return what is too little for a verdict, each with how much more settles it."""
     lines = []
     if limits.mean_ratio is None or limits.mean_ratio > LARGEST_MEAN_RATIO:
-        shown = "" if limits.mean_ratio is None else f" (now {percent(limits.mean_ratio)})"
+        shown = "" if limits.mean_ratio is None else f" (now only {percent(limits.mean_ratio)} or more shows)"
         needed = max(prompts_to_show(prompts, limits.mean_ratio, LARGEST_MEAN_RATIO), FEWEST_CLUSTERS)
         lines.append(
-            f"take about {needed} prompts like these to show a mean ratio off by {percent(LARGEST_MEAN_RATIO)}{shown}"
+            f"take about {needed} such prompts: a mean ratio off by {percent(LARGEST_MEAN_RATIO)} would then "
+            f"show{shown}"
         )
     step = limits.inverse_temperature
     if step is not None and step > LARGEST_STEP:
         needed = prompts_to_show(prompts, step, LARGEST_STEP)
-        lines.append(f"take about {needed} prompts like these to show a temperature off by {percent(LARGEST_STEP)}")
+        lines.append(f"take about {needed} such prompts: a temperature off by {percent(LARGEST_STEP)} would then show")
     if limits.mass is not None and limits.mass > LARGEST_MASS:
-        now = f" (now a filter that cuts {percent(limits.mass)} may hide)" if limits.mass < 1 else ""
+        now = f" (now a filter that cuts {percent(limits.mass)} may stay hidden)" if limits.mass < 1 else ""
         lines.append(f"take more samples of each prompt to show a filter{now}")
     if limits.shifted is not None and limits.shifted > LARGEST_SHIFTED:
         needed = math.ceil(sequences * limits.shifted / LARGEST_SHIFTED)
-        lines.append(f"take about {needed} sequences to show a shift in {percent(LARGEST_SHIFTED)} of them")
+        lines.append(
+            f"take about {needed} sequences: logprobs shifted in {percent(LARGEST_SHIFTED)} of them would then show"
+        )
     return lines

@@ -54,7 +54,9 @@ NO_SUCH_FIGURE = {
     "mass that it cuts",
     Deviation.PENALTY: "a penalty moves probability between tokens that are equally likely",
 }
-AGREE_OTHERWISE = "two new samples of a prompt draw the same token more or less often than reported"
+AGREE_OTHERWISE = (
+    "in new samples of a prompt, two samples draw the same token more or less often than the reported logprobs say"
+)
 LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
 
 
@@ -76,31 +78,34 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     is_trainer = kind in {Kind.TRAINER, Kind.OFF_TRAINER}
     side = siblings.trainer if is_trainer else siblings.report
     assert side is not None
-    sharper = "sharper" if side.step.value > 0 else "flatter"
-    whose = "the trainer computes" if is_trainer else "its logprobs say"
+    sharper = "more" if side.step.value > 0 else "less"
+    whose = "the trainer's logprobs say" if is_trainer else "its own logprobs say"
     like = f"a {'lower' if side.step.value > 0 else 'higher'} temperature"
     if keeps_odds(side):
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
-        like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
+        like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter or {like}"
     like = (
-        f"raw logprobs do that, since they lack the requested parameters; so does {like}"
+        f"raw logprobs have this effect, since they leave out the requested parameters. {like[0].upper()}{like[1:]} "
+        "has it, too"
         if kind is Kind.RAW_REPORT
-        else f"{like} does that"
+        else f"{like} has this effect"
     )
     if kind is Kind.LEFT_OUT:
         like = (
-            f"a requested penalty that both sides' logprobs lack does that; so does {like.removesuffix(' does that')}"
+            f"a requested penalty that both sides' logprobs leave out has this effect. {like[0].upper()}{like[1:]}, too"
         )
     cause, step = CAUSES[kind]
     but = (
         ""
         if kind is not Kind.OFF_TRAINER
-        else "; but then the log ratio would follow the logprobs, and here it does not"
+        else ". But then the log ratio would change with the logprobs, and here it does not"
     )
     return Conclusion(
         cause,
-        f"the sampler is {sharper} than {whose}: {_as_seen(side)}. {like[0].upper()}{like[1:]} ({_size(side)}){but}",
-        "two new samples of a prompt draw the same token as often as they should",
+        f"the sampler draws likely tokens {sharper} often than {whose}: {_as_seen(side)}. "
+        f"{like[0].upper()}{like[1:]}{but}. "
+        f"Basis: {_size(side)}",
+        "in new samples of a prompt, two samples draw the same token as often as the logprobs say",
         step,
     )
 
@@ -111,7 +116,7 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
         return ()
     lines = [_line(name, side) for name, side in siblings.sides.items() if siblings.whole]
     if siblings.left_out and siblings.whole:
-        lines.insert(0, f"{counted(siblings.left_out, 'prompt')} left out, because the samples are copies")
+        lines.insert(0, f"{counted(siblings.left_out, 'prompt')} were left out, because the samples are copies")
     return (*(kind.value for kind in siblings.broken), *lines)
 
 
@@ -129,14 +134,14 @@ def would_have_been_seen(siblings: Siblings) -> str:
         f"top-k below {smallest.top_k}" if smallest.top_k > 1 else "",
     ]
     bounds = ", ".join(bound for bound in beyond if bound)
-    witnessed = f"; so would any {bounds}, since tokens beyond it were drawn" if bounds else ""
+    witnessed = f". So would any {bounds}, since tokens beyond it were drawn" if bounds else ""
     unseen = [
         f"{deviation.value} ({NO_SUCH_FIGURE[deviation]})" if deviation in NO_SUCH_FIGURE else deviation.value
         for deviation in smallest.unseen
     ]
     return (
         f"a temperature {100 * smallest.temperature:.1f} % off, or a filter that cuts {100 * smallest.mass:.1f} % of "
-        f"the mass, would have been seen{witnessed}; not seen: {', '.join(unseen)}"
+        f"the mass, would have been seen{witnessed}. Not seen: {', '.join(unseen)}"
     )
 
 
@@ -150,7 +155,7 @@ def what_siblings_leave_open(siblings: Siblings | None) -> str:
 def what_would_tell(siblings: Siblings | None) -> str:
     """Say what to log or sample next."""
     if siblings is None:
-        return f"log the token ids of several samples per prompt; or {LOGGED}"
+        return f"log the token ids of several samples per prompt, or {LOGGED}"
     if siblings.broken:
         return LOGGED
     needed = prompts_needed(siblings.report)
@@ -159,7 +164,7 @@ def what_would_tell(siblings: Siblings | None) -> str:
         if needed is None
         else f"take about {needed} prompts with as many samples each"
     )
-    return f"{samples}; or {LOGGED}"
+    return f"{samples}, or {LOGGED}"
 
 
 def leaning_of_siblings(siblings: Siblings) -> str:
@@ -167,24 +172,32 @@ def leaning_of_siblings(siblings: Siblings) -> str:
     step = siblings.report.step
     if not siblings.whole or step.low <= 0.0 <= step.high:
         return "samples of one prompt neither rule the reported logprobs out nor confirm them closely"
-    sharper = "sharper" if step.value > 0 else "flatter"
-    return f"samples of one prompt look {sharper} than reported, but there are too few samples to be sure"
+    sharper = "more" if step.value > 0 else "less"
+    return (
+        f"samples of one prompt draw likely tokens {sharper} often than reported, but there are too few samples to "
+        "be sure"
+    )
 
 
 def _line(name: str, side: Agreement) -> str:
     low, high, cut = side.step.low, side.step.high, cut_of(side)
-    shows = "fit that temperature" if low <= 0 <= high else "show another temperature, or a filter"
+    shows = (
+        f"are consistent with the temperature of {name}"
+        if low <= 0 <= high
+        else f"show another temperature than {name}, or a filter"
+    )
     bounds = [
         # A bound of everything excludes nothing.
-        f"a filter, if there is one, removes at most {100 * cut:.1f} % of the probability" if cut < 1 else "",
-        f"a top-p is at least {side.reach:.3f}" if side.reach > 0 else "",
+        f"any filter removes at most {100 * cut:.1f} % of the probability" if cut < 1 else "",
+        f"any top-p is at least {side.reach:.3f}" if side.reach > 0 else "",
     ]
-    return "; ".join(
+    bounded = "; ".join(filter(None, bounds))
+    return ". ".join(
         [
-            f"compared with {name}, the drawn tokens {shows} (1/T off by {100 * side.step.value:+.1f} % "
-            f"[{100 * low:+.1f} %, {100 * high:+.1f} %])",
-            *filter(None, bounds),
-            f"from {_size(side)}",
+            f"the drawn tokens {shows}: 1/T is off by {100 * side.step.value:+.1f} % "
+            f"[{100 * low:+.1f} %, {100 * high:+.1f} %]",
+            *([f"{bounded[0].upper()}{bounded[1:]}"] if bounded else []),
+            f"Basis: {_size(side)}",
         ]
     )
 
@@ -202,12 +215,11 @@ def _as_seen(side: Agreement) -> str:
     A penalty makes likely tokens rarer, and samples may still agree more often on what is left.
     """
     if side.step.value * side.excess.value > 0:
-        return f"two samples of a prompt draw the same token {more_often(side.excess)} than they should"
+        return f"two samples of a prompt draw the same token {more_often(side.excess)} than under these logprobs"
     step, low, high = (100 * part for part in (side.step.value, side.step.low, side.step.high))
-    drawn = f"samples of a prompt draw likely tokens {'more' if step > 0 else 'less'} often"
-    return f"{drawn}, as at a 1/T {step:+.1f} % [{low:+.1f} %, {high:+.1f} %]"
+    return f"samples of a prompt look like draws with 1/T off by {step:+.1f} % [{low:+.1f} %, {high:+.1f} %]"
 
 
 def _size(side: Agreement) -> str:
     draws, prompts = counted(side.draws, "draw"), counted(side.prompts, "prompt")
-    return f"{draws} in {prompts}, at places where several samples of a prompt begin alike"
+    return f"{draws} in {prompts}, at places where several samples of a prompt have the same beginning"

@@ -7,7 +7,14 @@ from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
 from rlaudit.meaning.from_siblings import SAME_STEP, Siblings
 from rlaudit.meaning.least_data import OF_A_BIAS
-from rlaudit.meaning.limit_words import GROUPS_OR_ENTROPY, percent, prompts_to_show, too_little, would_have_shown
+from rlaudit.meaning.limit_words import (
+    GROUPS_OR_ENTROPY,
+    percent,
+    prompts_to_show,
+    sentences,
+    too_little,
+    would_have_shown,
+)
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.sibling_words import (
     AGREE_OTHERWISE,
@@ -35,19 +42,26 @@ UNEXPLAINED = {
     Kind.OFF_TRAINER: CAUSES[Kind.OFF_TRAINER][0],
 }
 CANNOT_TELL = (
-    "a filter of the sampler, if it returned raw logprobs: they are the same with and without a filter",
-    "penalties and logit biases that neither side's logprobs contain",
+    "a filter of the sampler was not seen, if the sampler returned raw logprobs: a filter does not change raw logprobs",
+    "penalties and logit biases were not seen, if the sampler applied them and both sides' logprobs leave them out",
 )
-CHOSEN = "whether samples were dropped by length, likelihood or ratio after sampling: the rest would look as sharp"
+CHOSEN = (
+    "it was not seen whether samples were dropped by length, likelihood or ratio after sampling. The remaining samples "
+    "would look like this, too"
+)
 ONE_NUMBER = (
-    "raw and processed logprobs are the same numbers at T=1 without filters or penalties, so it does not "
-    "matter which of them were logged"
+    "it was not seen whether raw or processed logprobs were logged. Here this does not matter: at T=1 without filters "
+    "or penalties both are the same numbers"
 )
-OFF_BY_MORE = "the mean ratio differs from 1 by over 1 %, or a support test of --score MODEL has p below 1e-6"
-NO_TRAINER = "whether the trainer computes the reported logprobs: the table has no trainer logprobs"
+OFF_BY_MORE = (
+    "the mean ratio differs from 1 by over 1 %, or --score MODEL shows that a filter cut tokens (support test, p "
+    "below 1e-6)"
+)
+NO_TRAINER = "it was not seen whether the trainer computes the reported logprobs: the table has no trainer logprobs"
 WITH_TRAINER = "give the trainer's table as second argument, or --score MODEL"
 NOT_WITHOUT = (
-    "the temperature of the sampler (record trainer_entropy or top logprobs of both sides, or give --score MODEL)"
+    "the sampler's temperature was not seen: record trainer_entropy or top logprobs of both sides, or give --score "
+    "MODEL"
 )
 
 
@@ -75,17 +89,17 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
         unseen_here = (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
         return (*chosen, *figures.limits.cannot_show, *unseen_here)
     if meaning.kind is Kind.NO_TOKENS:
-        return ("everything: no token was scored",)
+        return ("nothing was seen, since no token was scored",)
     unseen = []
     if meaning.requested == RAW:
         unseen.append(ONE_NUMBER)
     silent = [test.name for test in figures.tests if test.filter and test.ln_p == 0.0]
     if silent and not figures.sample_differs:
-        unseen.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
+        unseen.append(f"a filter that cuts too little to show in these tokens was not seen ({', '.join(silent)})")
     biases = "other logit biases" if meaning.requested.logit_bias else "logit bias"
-    unseen.append(f"{biases}, bad words and grammars: not tried")
+    unseen.append(f"{biases}, bad words and grammars were not tested as reasons for a mismatch")
     if figures.sample.best.penalised or figures.report.best.penalised:
-        unseen.append("penalties are tried at 1.05, 1.1, 1.2 and as requested only")
+        unseen.append("penalties were tested only at 1.05, 1.1, 1.2 and as requested")
     return tuple(unseen)
 
 
@@ -114,8 +128,8 @@ def _mismatch_in_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
             return Conclusion(
                 UNEXPLAINED[meaning.kind],
                 f"{_test_line(figures.tests[0])}: the reported logprobs are not the sampler's, and none of the "
-                f"{figures.tried} meanings tried explains how",
-                "the mean ratio is 1 on a new batch, or a meaning outside the list halves the misfit",
+                f"{figures.tried} combinations of sampling parameters that were tried explains them",
+                "the mean ratio is 1 on a new batch, or other sampling parameters than those tried halve the misfit",
             )
 
 
@@ -146,21 +160,23 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
         case Kind.FEW:
             return Conclusion(
                 None,
-                f"nothing shows a mismatch, but {size} are too few to rule one out (needed: {FEWEST_TOKENS} in "
-                f"{FEWEST_SEQUENCES})",
+                f"nothing shows a mismatch, but {size} are too few to rule one out (needed: {FEWEST_TOKENS} tokens in "
+                f"{FEWEST_SEQUENCES} sequences)",
                 "more tokens show a mismatch",
             )
         case Kind.NO_TOKENS:
             return Conclusion(None, "there are no tokens")
         case _:
-            same = "; at T=1 without filters or penalties raw and processed are the same numbers"
+            same = " (at T=1 without filters or penalties raw and processed logprobs are the same numbers)"
             return Conclusion(
                 None,
-                f"reported logprobs, tokens and trainer agree on {train.describe()} ({_test_line(figures.tests[0])}; "
-                f"none of {len(figures.tests)} tests shows a difference; {size})"
-                f"{same if meaning.requested == RAW == train else ''}",
-                "on new tokens the mean ratio differs from 1 by over 1 %, another meaning halves the misfit, or a "
-                "support test has p below 1e-6",
+                f"reported logprobs, tokens and trainer agree on {train.describe()}"
+                f"{same if meaning.requested == RAW == train else ''}. None of {len(figures.tests)} tests shows a "
+                "difference "
+                f"({_test_line(figures.tests[0])}; {size})",
+                "on new tokens the mean ratio differs from 1 by over 1 %, other sampling parameters halve the "
+                "misfit, or a "
+                "support test shows a filter (p below 1e-6)",
             )
 
 
@@ -185,11 +201,15 @@ def _trainer(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     theta, train = meaning.theta_report, meaning.theta_train
     apart = theta.differences(train, tolerance=0.0)
     filters = [name for name in apart if name in FILTERS]
-    what = "the sampler's filters" if len(filters) == len(apart) else " and ".join(apart)
+    what = "filters" if len(filters) == len(apart) else " and ".join(apart)
+    verb = "differs" if len(apart) == 1 and not filters else "differ"
     tokens = "tokens are sampled and reported" if figures.sample_differs else "tokens are reported"
-    unsure = "" if figures.sample_differs else " (the tokens alone do not show which side they follow)"
+    unsure = (
+        "" if figures.sample_differs else " (the tokens alone do not show which side's parameters they were drawn with)"
+    )
     return Conclusion(
-        f"the trainer differs in {what}: {tokens} at {theta.describe()}, but the trainer uses {train.describe()}",
+        f"the trainer's {what} {verb} from the sampler's: {tokens} at {theta.describe()}, but the trainer uses "
+        f"{train.describe()}",
         f"{_figures_line(meaning, figures)}{unsure}",
         f"applying {theta.name} to the trainer's logits does not halve the misfit",
     )
@@ -206,7 +226,7 @@ def _hidden(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
         origin = "not in the request" if as_trained else f"not as requested ({requested.name})"
     if figures.sample.differs:
         drawn, gain, ln_p = meaning.theta_sample, figures.sample.gain, figures.sample.ln_p
-        words.append(f"{drawn.name} is likelier by {gain:.3g} nats per token, {_p_value(ln_p)}")
+        words.append(f"the tokens fit {drawn.name} better by {gain:.3g} nats per token, {_p_value(ln_p)}")
         sampler = _drawn(meaning, figures, drawn)
         at = f": tokens are sampled at {sampler}, but the trainer uses {meaning.theta_train.describe()}"
     words.append(_size_of(figures.tokens, figures.sequences))
@@ -238,9 +258,9 @@ def _fits(meaning: Semantics, loss: float) -> str:
 def _figures_line(meaning: Meaning, figures: ScoredFigures) -> str:
     fit = figures.report
     return (
-        f"the reported logprobs follow {_fits(meaning.theta_report, fit.loss)}, not the trainer's "
-        f"{_fits(meaning.theta_train, fit.trainer_loss)}, where 0 fits exactly; {_test_line(figures.tests[0])}; "
-        f"{_size_of(figures.tokens, figures.sequences)}"
+        f"the reported logprobs fit {_fits(meaning.theta_report, fit.loss)} and not the trainer's "
+        f"{_fits(meaning.theta_train, fit.trainer_loss)}; a misfit of 0 is exact ({_test_line(figures.tests[0])}; "
+        f"{_size_of(figures.tokens, figures.sequences)})"
     )
 
 
@@ -289,12 +309,14 @@ def _mismatch_in_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
             hidden = meaning.kind is Kind.HIDDEN_SAMPLING
             whose = {
                 Kind.HIDDEN_SAMPLING: "the sampler uses another temperature, or a filter",
-                Kind.LEFT_OUT: f"{meaning.requested.name} was requested, and neither side's logprobs have the penalty",
-            }.get(meaning.kind, "the reported logprobs show this as well")
+                Kind.LEFT_OUT: f"{meaning.requested.name} was requested, and both sides' logprobs leave the penalty "
+                "out",
+            }.get(meaning.kind, "the reported logprobs show the same")
             return Conclusion(
                 cause,
-                f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as at "
-                f"{1 / max(0.1, 1 + step):.2f} times its temperature: {whose}",
+                f"likely tokens were drawn {'more' if step > 0 else 'less'} often than the trainer's distribution "
+                "says, as at "
+                f"{1 / max(0.1, 1 + step):.2f} times the trainer's temperature: {whose}",
                 "tokens sampled with every parameter written out (generation_config=vllm) show the same",
                 "score a sample with --score MODEL: the support tests tell temperature and filters apart"
                 if hidden
@@ -347,7 +369,8 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case _:
             return Conclusion(
                 None,
-                f"reported logprobs are right on average, and tokens are as sharp as {_believed(figures)} ({size})",
+                f"reported logprobs are right on average, and likely tokens were drawn as often as "
+                f"{_believed(figures)} ({size})",
                 OFF_BY_MORE,
             )
 
@@ -360,25 +383,25 @@ def _too_little(figures: LoggedFigures, size: str) -> Conclusion:
     seen = would_have_shown(figures.limits)
     return Conclusion(
         None,
-        f"too little data: {size} show no mismatch{f'. {seen}' if seen else ''}",
-        next="; ".join([*needed, f"or {LOGGED}"] if figures.sharp is None else needed),
+        f"{size} show no mismatch, but they are too few to rule one out{f'. {seen}' if seen else ''}",
+        next=sentences([*needed, f"or {LOGGED}"] if figures.sharp is None else needed),
     )
 
 
 def _twice(figures: LoggedFigures) -> str:
-    return f"twice as many prompts like these ({2 * figures.prompts})"
+    return f"twice as many such prompts ({2 * figures.prompts})"
 
 
 def _more_than_nothing(figures: LoggedFigures) -> str:
     """Say what these columns cannot show, and which would; or how much more data shows smaller deviations."""
     limits, siblings = figures.limits, figures.siblings
     if limits.cannot_show:
-        unseen = f"nothing here shows {limits.cannot_show[0]}"
+        unseen = limits.cannot_show[0]
         if siblings is not None and not siblings.broken:
-            return f"to reach MATCH, {what_would_tell(siblings)}; {unseen}"
-        return f"{GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}; without this, {unseen}"
+            return f"to reach MATCH, {what_would_tell(siblings)}. Without this, {unseen}"
+        return f"{GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}. Without this, {unseen}"
     needed = prompts_to_show(figures.prompts, limits.inverse_temperature, SAME_STEP)
-    return f"take about {needed} prompts like these: they would show a temperature off by {percent(SAME_STEP)}"
+    return f"take about {needed} such prompts: a temperature off by {percent(SAME_STEP)} would then show"
 
 
 def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:
@@ -390,8 +413,7 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
         case Kind.NOTHING:
             return Conclusion(
                 None,
-                f"nothing shows that the reported logprobs are not the sampler's ({size}). "
-                f"{would_have_shown(figures.limits)}",
+                f"the tokens do not contradict the reported logprobs ({size}). {would_have_shown(figures.limits)}",
                 AGREE_OTHERWISE,
                 WITH_TRAINER,
             )
@@ -406,7 +428,7 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
             return Conclusion(
                 None,
                 f"{leaning_of_siblings(siblings)} ({size}){what_siblings_leave_open(siblings)}",
-                next="; or ".join((*too_little(figures.limits, figures.prompts, figures.sequences), LOGGED)),
+                next=sentences((*too_little(figures.limits, figures.prompts, figures.sequences), f"or {LOGGED}")),
             )
         case _:
             return _open_to_logs(meaning, figures)
@@ -415,24 +437,24 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
 def _mismatch_in_first_choices(meaning: Meaning, excess: Estimate) -> Conclusion:
     cause, step = CAUSES[meaning.kind]
     and_this = {
-        Kind.RAW_REPORT: f", as with raw logprobs of tokens sampled at {meaning.requested.name}"
+        Kind.RAW_REPORT: f". Raw logprobs of tokens sampled at {meaning.requested.name} look like this"
         if meaning.requested != RAW
         else ", and the mean ratio is above 1, as if the reported logprobs left out the trainer's temperature",
         Kind.HIDDEN_SAMPLING: ", and the trainer's logprobs agree with the reported ones",
-        Kind.LEFT_OUT: f", as with the penalty of {meaning.requested.name}, which neither side's logprobs contain",
+        Kind.LEFT_OUT: f". The penalty of {meaning.requested.name}, which both sides' logprobs leave out, looks like "
+        "this",
     }.get(meaning.kind, "")
     return Conclusion(
         cause,
-        f"tokens are {'sharper' if excess.value > 0 else 'flatter'} than the engine reports: the first choice is "
-        f"sampled {more_often(excess)} than reported{and_this}",
-        "the first choice is sampled as far off the reported share with processed logprobs",
+        f"the likeliest token is sampled {more_often(excess)} than its reported logprob says{and_this}",
+        f"with processed logprobs, the likeliest token is still sampled {more_often(excess)} than reported",
         step,
     )
 
 
 def _believed(figures: LoggedFigures) -> str:
     if figures.sharp is not None or figures.siblings is None:
-        return "the trainer's distribution"
+        return "the trainer's distribution says"
     return believed_of_siblings(figures.siblings)
 
 
@@ -450,7 +472,7 @@ def _shape(figures: LoggedFigures) -> str:
     """Say what the log ratios of a biased table look like."""
     if figures.shift is None:
         share = 100 * (figures.one_sided or 0.0)
-        return f"{share:.0f} % of the squared difference lies in tokens that the trainer finds less likely"
+        return f"{share:.0f} % of the squared difference is in tokens that the trainer finds less likely"
     return f"at every token, the trainer's logprob is the reported one {figures.shift:+.3g} nats; no sampler does that"
 
 
@@ -459,14 +481,15 @@ def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
     lines = [] if figures.ratio is None else [ratio_line(figures.ratio)]
     if figures.sharp is not None:
         lines.append(
-            f"the sampler's 1/T is {100 * abs(figures.sharp.inverse_step):.2f} % "
+            f"the sampler's 1/T, estimated from the trainer's entropy, is "
+            f"{100 * abs(figures.sharp.inverse_step):.2f} % "
             f"{'above' if figures.sharp.inverse_step > 0 else 'below'} the reported 1/T "
-            f"({abs(figures.sharp.score.score):.1f} standard errors), estimated from the trainer's entropy"
+            f"({abs(figures.sharp.score.score):.1f} standard errors)"
         )
     factor = figures.temperature
     if factor is not None:
         lines.append(
-            f"the trainer's temperature is {factor.value:.3f} [{factor.low:.3f}, {factor.high:.3f}] times the reported "
-            "temperature, estimated from the top logprobs of both sides"
+            f"the trainer's temperature, estimated from the top logprobs of both sides, is {factor.value:.3f} "
+            f"[{factor.low:.3f}, {factor.high:.3f}] times the reported temperature"
         )
     return (*lines, *evidence_of_siblings(figures.siblings))

@@ -67,7 +67,8 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
     if mixed:
         return judged(
             Verdict.MISMATCH,
-            f"some answers have {enumerated(mixed)} in the report and others not: several servers share this address",
+            f"some answers include {enumerated(mixed)} in their logprobs and others do not: several servers share "
+            "this address",
             words="replicas that differ",
             falsifier="one server behind the address",
             following="probe each replica at its own address, and start them all alike",
@@ -75,9 +76,9 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
     if dropped:
         return judged(
             Verdict.MISMATCH,
-            f"the server does not apply {enumerated(dropped)}: its draws do not follow",
+            f"the server does not apply {enumerated(dropped)}: its draws do not change",
             words=f"{enumerated(dropped)} not applied",
-            falsifier="draws that follow it",
+            falsifier="draws that change with the parameter",
             following="look at what stands between the client and vLLM: a router, a gateway, a plug-in",
         )
     if apart:
@@ -85,9 +86,10 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
         causes = (RAW_LOGPROBS,) if is_left_out else tuple(sorted(causes_of_parameters(apart)))
         return judged(
             Verdict.MISMATCH,
-            f"the report is {reported.describe()}, the trainer computes {trainer.describe()}",
+            f"the reported logprobs are those of {reported.describe()}, and the trainer computes those of "
+            f"{trainer.describe()}",
             causes=causes,
-            falsifier="a report that changes with the parameter as the trainer's logprobs do",
+            falsifier="reported logprobs that change with the parameter as the trainer's do",
             following=raw_step(probed.who.release) if is_left_out else step_of(causes[0], sampling),
         )
     if hidden:
@@ -95,20 +97,20 @@ def _semantic(probed: Probed, meanings: "Meanings") -> Judgement:
             Verdict.MISMATCH,
             f"with every parameter neutral, {hidden[0]}",
             words="hidden sampling",
-            falsifier="draws that follow the reported distribution",
+            falsifier="draws with the frequencies of the reported distribution",
             following="look for a plug-in or a logits processor of the server",
         )
     if unknown:
         return judged(
             Verdict.INCONCLUSIVE,
-            f"whether the report has {enumerated(unknown)} is not known",
+            f"it is not known whether the reported logprobs include {enumerated(unknown)}",
             following=f"sample without {enumerated(unknown)}, or {_command(probed)}",
         )
     return judged(
         Verdict.NOTHING_FOUND if unsure else Verdict.MATCH,
-        f"the report is what the trainer computes: {reported.describe()}"
-        + (f"; whether draws follow {enumerated(unsure)} is not known" if unsure else ""),
-        falsifier="a report that leaves out a parameter of the request",
+        f"the reported logprobs are what the trainer computes: those of {reported.describe()}"
+        + (f". It is not known whether draws change with {enumerated(unsure)}" if unsure else ""),
+        falsifier="reported logprobs that leave out a parameter of the request",
     )
 
 
@@ -131,16 +133,19 @@ def answer_of(probed: Probed) -> list[str]:
     lines = []
     if lacks and not has:
         lines.append(f"The logprobs are raw: they leave out {named(lacks, probed)}.")
-        lines.append("They fit a trainer that leaves them out as well; any other only at temperature 1, unfiltered.")
+        lines.append(
+            "Such logprobs fit a trainer that leaves the same out; another trainer only at temperature 1 "
+            "without filters."
+        )
     elif has and not lacks:
-        lines.append(f"The logprobs are processed: they have {named(has, probed)}.")
+        lines.append(f"The logprobs are processed: they include {named(has, probed)}.")
     elif has and lacks:
-        lines.append(f"The logprobs have {enumerated(has)}, and leave out {enumerated(lacks)}.")
+        lines.append(f"The logprobs include {enumerated(has)}, and leave out {enumerated(lacks)}.")
     dropped = [parameter.name for parameter in probed.parameters if parameter.in_draws is False]
     if dropped:
         lines.append(f"The server does not apply {enumerated(dropped)}: something before the sampler drops it.")
     if mixed:
-        lines.append(f"Some answers have {enumerated(mixed)} and others not: several servers share this address.")
+        lines.append(f"Some answers include {enumerated(mixed)} and others do not: several servers share this address.")
     lines += [
         f"{_sentence(answer.checked.answer)}."
         for answer in probed.checks

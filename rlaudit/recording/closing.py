@@ -72,7 +72,10 @@ def _counts(recording: Recording) -> str:
 def _missing(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     if recording.absent:
-        yield f"not recorded, because the run loaded no method that rlaudit knows for it: {', '.join(recording.absent)}"
+        yield (
+            f"not recorded, because the run loaded none of the functions that rlaudit watches: "
+            f"{', '.join(recording.absent)}"
+        )
     for what, why in dict.fromkeys(dropped for process in processes for dropped in process.dropped):
         yield f"not recorded from some moment on: {what} ({why})"
     yield from unread_trainers(recording)

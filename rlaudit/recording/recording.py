@@ -91,7 +91,7 @@ def _opened(path: Path, files: Sequence[Path], versions: Sequence[tuple[int, int
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for process in processes for sentence in process.missing)]
     missing += [
-        f"{part} were not recorded: this vLLM loaded none of the functions that rlaudit records for them"
+        f"rlaudit could not record {part}: this vLLM loaded none of the functions that rlaudit watches for {part}"
         for part in absent
     ]
     clocks = len({process.clock for process in processes})

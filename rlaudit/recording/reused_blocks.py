@@ -191,11 +191,12 @@ def stale_sentences(reused: Collection[Reused]) -> Iterator[str]:
         stale_tokens = sum(sequence.stale or 0 for sequence in stale)
         most = max(sequence.outlived for sequence in stale)
         yield (
-            f"{len(stale)} of {len(reused)} sequences went on from {stale_tokens} cached prompt "
-            f"tokens that older weights had computed, which had outlived up to {most} updates"
+            f"{len(stale)} of {len(reused)} sequences went on from {stale_tokens} cached prompt tokens that older "
+            "weights "
+            f"had computed. These cached tokens had outlived up to {most} updates"
         )
     elif cached and not unknown:
-        yield f"of {cached} cached prompt tokens, older weights than those that went on from them had computed none"
+        yield f"none of {cached} cached prompt tokens was computed by older weights than the tokens that follow"
     if unknown:
         unknown_tokens = sum(sequence.cached for sequence in unknown)
         yield (

@@ -17,6 +17,7 @@ from rlaudit.recording.column import Column
 from rlaudit.recording.kept_lines import WeightsRead
 from rlaudit.recording.recorded_process import Process, TensorSet
 from rlaudit.recording.weight_updates import MOVING
+from rlaudit.text.counted import counted
 
 # What may bring weights past `load_weights`. Waking up is none: sleep keeps them, or discards them until an update.
 _ANNOUNCING = MOVING | {"collective_rpc", "add_lora", "update_config"}
@@ -108,18 +109,21 @@ class WeightReadings:
         held = len(self.known - set(self.stayed) - self.otherwise)
         parts = [
             f"weights were read back after {len(self.updates)} updates: {held} of {len(self.compared)} comparable "
-            "tensors always held what was sent, rounded to their dtype"
+            "tensors were always equal to what was sent, rounded to their dtype"
         ]
         if self.incomparable:
-            parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
+            parts.append(f"{len(self.incomparable)} tensors have no counterpart of their shape")
         if self.unread:
-            parts.append(f"{self.unread} of very many experts were not read")
+            parts.append(f"{self.unread} tensors of a layer with very many experts were not read")
         if self.repeated:
-            parts.append(f"{self.repeated} sent what the update before them had sent")
+            parts.append(f"{counted(self.repeated, 'update')} sent the same values as the update before")
         changed = sum(update.changed for update in self.updates)
         if changed:
             share = f"{100 * (sum(update.rounded_away for update in self.updates) / changed):.1f} %"
-            parts.append(f"{share} of {changed} changed elements changed by less than their dtype can hold")
+            parts.append(
+                f"of {changed} elements that the trainer changed, {share} changed by less than the engine's dtype "
+                "can hold"
+            )
         yield "; ".join(parts)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.curves.order import Precedence
-from rlaudit.diagnosis.inference_path import PROVIDED
+from rlaudit.diagnosis.inference_path import FORMERLY_PROVIDED, PROVIDED
 from rlaudit.diagnosis.judgement import counted, exit_code_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
@@ -186,13 +186,13 @@ def _next(worst: Judgement, source: FinishedDocument, sources: Sequence[Finished
         (config,) = inspected["configs"]
         before, after = config.versions["from"], config.versions["to"]
         command = ablation_of(config.path, None if before == after else before, after, [factor])
-    return f"{worst.next}; or test it: {command}"
+    return f"{worst.next}. Or test this cause: {command}"
 
 
 def _held_back(judged: Judgement, before: Judgement) -> Judgement:
     """Withhold a layer's verdict: it is judged only if the one before it is clean."""
     if before.verdict == Verdict.INCONCLUSIVE and judged.layer != Layer.OBJECTIVE:
-        if judged.because.startswith(PROVIDED):
+        if judged.because.startswith((PROVIDED, FORMERLY_PROVIDED)):
             return judged
         return replace(judged, because=f"if the {before.layer} layer matches, {judged.because}")
     return replace(
@@ -200,7 +200,7 @@ def _held_back(judged: Judgement, before: Judgement) -> Judgement:
         verdict=Verdict.NOT_TESTED,
         cause=None,
         causes=(),
-        because=f"fix the {before.layer} layer first; seen so far: {_in_words(judged)}",
+        because=f"fix the {before.layer} layer first. Seen so far: {_in_words(judged)}",
         falsifier="",
         next=before.next,
     )
@@ -210,7 +210,7 @@ def _curves(layer: Layer, sources: Sequence[FinishedDocument]) -> list[str]:
     """Return what the order of separation suggests, if it is about the layer."""
     orders = [(report.path, report.document["curves"].order) for report in sources if report.command == "curves"]
     return [
-        f"[curves {path}] {order.precedence} ({order.because}): {order.suggests}"
+        f"[curves {path}] {order.precedence}: {order.because}. This suggests: {order.suggests}"
         for path, order in orders
         if layer is Layer.INFERENCE_PATH or layer in SPEAKS_OF.get(order.precedence, ())
     ]
@@ -236,7 +236,7 @@ def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) ->
     lines = [f"{path}: this audit did not finish, so nothing of it was judged" for path in unfinished]
     commands = {report.command for report in sources}
     if not commands & set(MEASURED):
-        lines.append("nothing was measured: settings only predict, and show nothing of the inference path")
+        lines.append("nothing was measured: settings only predict a mismatch, and do not show the inference path")
     elif "ablate" not in commands:
         lines.append(
             "none of these reports is an ablation, so causes are named by their signature and not by an experiment"

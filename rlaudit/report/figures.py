@@ -76,8 +76,10 @@ def cost(report: "Report") -> list[str]:
     ]
     lines += [damaged(run.damaged)] if run.damaged else []
     lines += [
-        f"noise of the trainer, {counted(floor.sequences, 'sequence')} alone and in their batch ({floor.trainer}): "
-        f"mean |d| = {number(floor.mean_abs)}, max |d| = {number(floor.max_abs)}, k3 = {number(floor.k3)}"
+        f"noise of the trainer ({floor.trainer}): {counted(floor.sequences, 'sequence')} scored alone and again in "
+        "their "
+        f"batch differ by mean |d| = {number(floor.mean_abs)}, max |d| = {number(floor.max_abs)}, k3 = "
+        f"{number(floor.k3)}"
         for floor in run.micro_batch_floors
     ]
     return lines

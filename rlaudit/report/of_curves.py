@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 ASSUMPTIONS = (
     "assumed: both runs begin at the same checkpoint, would follow the same curve without the change, and log evenly "
     "spaced steps",
-    "assumed: noise is an AR(1) over steps plus a slow AR(1) over seeds, and its size may change along the run",
+    "assumed: noise is an AR(1) over steps, plus a slow AR(1) that is another one in each seed. Its size may change "
+    "along "
+    "the run",
     "assumed: the curves are finished and tested once; repeated tests of a growing run raise more false alarms",
 )
 ONE_REFERENCE = (
-    "one reference cannot show how far its seeds drift apart; it is assumed that they drift by up to 2 standard "
-    "deviations of the step noise. Two or more reference seeds would measure it"
+    "assumed: seeds of the reference drift apart by up to 2 standard deviations of the step noise. One reference run "
+    "cannot show this drift; two or more seeds would measure it"
 )
 
 
@@ -71,13 +73,15 @@ def _not_seen(comparison: Comparison) -> list[str]:
     lines = [f"{result.name}: {result.because}" for result in comparison.results if result.outcome is Outcome.UNKNOWN]
     groups = {result.group for result in comparison.results if result.outcome is not Outcome.UNKNOWN}
     if Group.LOGPROBS not in groups:
-        lines.append("the difference between trainer and rollout logprobs: unknown, no metric of it could be compared")
+        lines.append(
+            "the difference between trainer and rollout logprobs was not seen: no metric of it could be compared"
+        )
     if comparison.left:
         shown = ", ".join(comparison.left[:12]) + (", ..." if len(comparison.left) > 12 else "")
         lines.append(
             f"{len(comparison.left)} common keys whose meaning is not known here were not compared ({shown}); "
             "--metric NAME compares one"
         )
-    lines.append("changes of spread alone: only means are tested")
+    lines.append("a change of spread without a change of the mean was not looked for: only means are tested")
     runs = (*comparison.references, *comparison.candidates)
     return [*lines, *in_some_releases(dict.fromkeys(key for run in runs for key in run.curves))]

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 METHOD = (
-    "a gate is raised if, from some step on, more than half of the steps are surely beyond it. One wild step is not "
-    "enough",
-    "checking the run after every step is fine; a run that is beyond its gate for some twenty steps has left it, even "
+    "a gate raises an alarm if, from some step on, more than half of the steps are surely beyond the gate. One wild "
+    "step is not enough",
+    "you may check the run after every step. A run that is beyond a gate for some twenty steps raises the alarm, even "
     "if it comes back",
-    "a step that is logged again after a resume counts once, as it was first",
+    "a step that is logged again after a resume counts once, with its first value",
 )
 # Reports of an rlaudit before 0.4, which could follow a log, have other reasons.
 # Of a log that has no key of a gate's name.
@@ -38,7 +38,7 @@ def document_of(log: GatedLog, fail: bool) -> "Report":
             ended=ENDED,
             gates=log.held,
             method=[
-                "while a step is as likely within its gate as beyond, any alarm ever has a probability of "
+                "if a step is as likely within its gate as beyond, the probability of any alarm in the whole run is "
                 f"{log.alpha:g} at most",
                 *METHOD,
             ],

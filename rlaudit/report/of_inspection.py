@@ -319,7 +319,7 @@ def _ran_on_both_sides(file: InspectedFile, config: InspectedConfig) -> bool:
 
 def not_decided_in(path: str, sentence: str) -> str:
     """Return what is open in a config as a line of the whole report, which may have several."""
-    return f"{path} leaves open: {sentence}"
+    return f"{path} does not show this: {sentence}"
 
 
 def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:
@@ -335,14 +335,18 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
     lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)
     if inspection.others:
-        lines.append(f"{counted(inspection.others, 'file')} of kinds that configs are not written in")
+        lines.append(f"{counted(inspection.others, 'file')} of kinds that hold no config: these were not read")
     ran = [config for file, config in configs if _ran_on_both_sides(file, config)]
     if ran:
         weights_were_read = all(isinstance(config.audit.config.facts.weight_faults, list) for config in ran)
         weights = "most elements of the weights" if weights_were_read else "weights"
-        lines.append(f"kernels and {weights}: a recording holds only what was configured, called and sampled")
+        lines.append(
+            f"kernels and {weights} were not seen: a recording holds only what was configured, called and sampled"
+        )
     if not ran or len(ran) < len(configs):
-        lines.append("what the engine decides when it starts: only files were read, and no engine was started")
+        lines.append(
+            "what the engine decides when it starts was not seen: only files were read, and no engine was started"
+        )
     return list(dict.fromkeys(lines))
 
 

@@ -7,7 +7,6 @@ from rlaudit.curves.learned_gates import GateSet, Verdict, judge
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.learned_gates import LearnedGates
 from rlaudit.rules.advisories import in_some_releases
-from rlaudit.text.counted import counted
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -35,16 +34,18 @@ def document_of(gates: GateSet, run: Run | None, fail: bool) -> "Report":
             not_learned=gates.not_learned,
             notes=gates.notes,
             method=[
-                f"a run of the stack that these {counted(len(gates.runs), 'run')} are of leaves any of these limits "
-                f"with a probability of {gates.alpha:g} at most, which is {100 * gates.confidence:.0f} % sure",
+                f"a new run of the same stack exceeds any of these limits with a probability of {gates.alpha:g} at "
+                "most. This "
+                f"is {100 * gates.confidence:.0f} % sure",
                 "limits are tolerance bounds of medians over steps, so that single spikes decide nothing",
-                "assumed: the runs differ in nothing but their seeds, and the new one from them in nothing but what is "
-                "judged: same recipe, same steps",
+                "assumed: the learning runs differ only in their seeds. The new run has the same recipe and the same "
+                "steps, and "
+                "differs only in the change that is judged",
             ],
         ),
     }
 
 
 def _not_seen(gates: GateSet, run: Run | None) -> list[str]:
-    lines = [f"{metric}: no gate, {why}" for metric, why in gates.not_learned.items()]
+    lines = [f"{metric} has no gate: {why}" for metric, why in gates.not_learned.items()]
     return lines if run is None else [*lines, *in_some_releases(dict.fromkeys(run.curves))]

@@ -107,7 +107,7 @@ def _not_seen(servers: Sequence[Probed], meanings: "Meanings | None") -> list[st
     for probed in servers:
         prefix = f"{probed.who.address}: " if len(servers) > 1 else ""
         if probed.stopped:
-            lines.append(f"{prefix}ended early: {probed.stopped}")
+            lines.append(f"{prefix}the probe ended early: {probed.stopped}")
         lines += [
             f"{prefix}{parameter.name}: {parameter.because}"
             for parameter in probed.parameters

@@ -65,7 +65,7 @@ def _without(lines: Sequence[str], trainings: Sequence[RecordedTraining]) -> lis
 
 def _evidence(differing: Sequence[Difference], layer: Layer) -> list[str]:
     return [
-        f"{row.name} differs, {shown(row.old)} -> {shown(row.new)}: {row.why}"
+        f"{row.name} differs ({shown(row.old)} -> {shown(row.new)}): {row.why}"
         for row in differing
         if row.layer == layer and row.why and row.old != row.new
     ]

@@ -78,11 +78,14 @@ def _problems(arm: JudgedArm) -> list[str]:
 def _unseen(run: FinishedCanary) -> list[str]:
     lines = []
     if not any(arm.updates.lag for arm in run.plan.recipe.arms):
-        lines.append("weights updated while requests run: engine and trainer took turns")
+        lines.append("updates of the weights while requests run were not tested: engine and trainer took turns")
     if not came_over_nccl(training.result.get("transport") for training in run.trainings):
-        lines.append("weights over NCCL: how the weights came is said above")
+        lines.append("weights over NCCL were not tested; how the weights came is said above")
     if run.setup.accelerator.kind == "cpu":
-        lines.append("CUDA: on a CPU asynchronous scheduling and CUDA graphs are off, and bfloat16 has other kernels")
+        lines.append(
+            "CUDA was not seen: on a CPU asynchronous scheduling and CUDA graphs are off, and bfloat16 has "
+            "other kernels"
+        )
     return lines
 
 

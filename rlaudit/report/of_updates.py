@@ -100,7 +100,7 @@ def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> l
             following="use a sequence that is clean here, and audit it with your model" if errors else "",
         ),
         untested(
-            Layer.OBJECTIVE, "what version lag alone adds is in the table of lags; it is the objective's to correct"
+            Layer.OBJECTIVE, "the table of lags shows what version lag alone adds; the objective has to correct this"
         ),
     ]
 
@@ -109,9 +109,10 @@ def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
     lines = [f"{judged.start}, {judged.name}: {judged.problem}" for judged in cases if judged.problem]
     if run.setup.accelerator.kind == "cpu":
         lines.append(
-            "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
+            "CUDA was not seen: on this run's CPU weights are packed for other kernels, and asynchronous scheduling "
+            "is off"
         )
     if not came_over_nccl(record.transport for record in run.records):
-        lines.append("NCCL: no weights came over it")
-    lines.append("more than one worker: weights that are split over GPUs are not read back")
+        lines.append("NCCL was not tested: no weights came over it")
+    lines.append("engines of several workers were not tested: weights that are split over GPUs are not read back")
     return lines

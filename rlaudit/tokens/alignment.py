@@ -230,7 +230,7 @@ def alignment_report(batch: TokenBatch) -> AlignmentReport:
     }
     not_tested = []
     if "rollout_version" not in batch.token_columns:
-        not_tested.append("whether a shift begins at a resume: column rollout_version is missing")
+        not_tested.append("it was not tested whether a shift begins at a resume: the column rollout_version is missing")
     return AlignmentReport(
         sequences=batch.sequences,
         misaligned=tuple(misaligned[s] for s in sorted(misaligned)),
@@ -391,8 +391,9 @@ def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count
     shift = " or ".join(map(_places, lags)) or "off by no fixed number of tokens"
     failure = {
         Misalignment.OFF_BY_ONE: f"the trainer's logprobs are {shift}",
-        Misalignment.TOKEN_DROPPED: f"the trainer's logprobs are {shift} from some token on{_resumes(misaligned)}",
-        Misalignment.RETOKENISED: "the token ids of rollout and trainer differ from some token on"
+        Misalignment.TOKEN_DROPPED: f"the trainer's logprobs are aligned at first, and then "
+        f"{shift}{_resumes(misaligned)}",
+        Misalignment.RETOKENISED: "the token ids of rollout and trainer agree at first, and then differ"
         f"{f', then the trainer is {shift}' if lags else ''}",
         Misalignment.SWAPPED: "the trainer's logprobs are those of another sequence",
         Misalignment.UNRELATED: "rollout and trainer differ from the first token on, as if from different sequences",

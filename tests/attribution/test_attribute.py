@@ -108,7 +108,7 @@ def test_the_same_excess_without_versions_is_unexplained_and_the_missing_column_
     lag_S = np.random.default_rng(3).integers(0, 4, batch.sequences)
     found = judged(noisier(batch, 0.05 * lag_S[batch.sequence_T]))
     assert "stale-weights" not in found.names
-    assert {one.name: one.reason for one in found.not_tested}["stale-weights"] == "column version_lag is missing"
+    assert {one.name: one.reason for one in found.not_tested}["stale-weights"] == "the column version_lag is missing"
 
 
 def test_a_lag_that_never_varies_cannot_be_blamed():

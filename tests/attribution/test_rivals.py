@@ -73,7 +73,7 @@ def test_what_fits_stands_in_the_layer_with_what_settles_it():
     layer = compare([noisier(batch, 2.0 * fading(batch))], Semantics(), Semantics()).layers[1]
     assert (layer.verdict, layer.causes) == (Verdict.MISMATCH, ())
     assert layer.fits == ("bos", "stale-prefix-kv")
-    assert "causes that fit: bos or stale-prefix-kv" in layer.because and "cached_tokens" in layer.next
+    assert "hese causes fit: bos or stale-prefix-kv" in layer.because and "cached_tokens" in layer.next
 
 
 def test_a_few_sharp_first_contexts_are_no_other_prompt():

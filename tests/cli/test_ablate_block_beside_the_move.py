@@ -20,6 +20,6 @@ def test_a_mismatch_of_a_block_without_todays_engine_is_evidence_and_turns_no_la
     assert done.exit_code == 0, done.stderr
     semantic = done.report["layers"][0]
     assert semantic["verdict"] == "match"
-    assert any(line.startswith("block beside") and "raw" in line for line in semantic["evidence"])
+    assert any(line.startswith("block 'beside'") and "raw" in line for line in semantic["evidence"])
     assert done.report["move"]["changes"][0]["change"] == "same"
     assert done.report["move"]["answer"][0].startswith("The move keeps what the logprobs mean")

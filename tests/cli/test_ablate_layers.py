@@ -59,7 +59,8 @@ def test_an_engine_as_far_off_as_the_reference_matches_and_what_it_clips_is_the_
     assert any("times the reference's" in line for line in path["evidence"])
     assert (objective["verdict"], objective["cause"]) == (
         "mismatch",
-        "a mismatch of the backend no larger than the reference's still leaves the clip range",
+        "a mismatch of the backend no larger than the reference's still pushes tokens or sequences out of the clip "
+        "range",
     )
     (judged,) = run.report["blocks"]
     assert (judged["distance"]["yardstick"], judged["distance"]["against"]["paired"]) == ("reference", True)
@@ -128,7 +129,9 @@ def test_a_trainer_that_ignores_the_temperature_is_told_from_an_engine_that_does
     run = laboratory.ablate(laboratory.recipe(block, max_tokens=40))
     semantic = run.layer("semantic")
     assert semantic["verdict"] == "mismatch"
-    assert semantic["cause"].startswith("the trainer differs in temperature: tokens are sampled and reported at T=0.7")
+    assert semantic["cause"].startswith(
+        "the trainer's temperature differs from the sampler's: tokens are sampled and reported at T=0.7"
+    )
     assert "raw" not in semantic["cause"]
 
 

@@ -74,7 +74,7 @@ def test_only_processed_logprobs_remove_the_mismatch(migration: Run) -> None:
 def test_a_setting_that_was_off_before_does_not_take_effect_and_is_not_left_out_of_parity(migration: Run) -> None:
     assert migration.effects()["async-scheduling=off"] == "did not take effect here"
     assert "parity - async-scheduling" not in [arm["name"] for arm in migration.report["arms"]]
-    assert "parity - async-scheduling was not run" in "\n".join(migration.report["not_seen"])
+    assert "the arm 'parity - async-scheduling' was not run" in "\n".join(migration.report["not_seen"])
 
 
 def test_a_factor_that_the_release_lacks_is_unsupported_and_changes_no_exit_code(migration: Run) -> None:
@@ -225,10 +225,10 @@ def test_what_the_workers_loaded_and_ran_stands_in_the_report_of_every_arm(migra
 
 
 def test_what_differs_between_engines_is_told_per_arm_and_what_does_not_once(migration: Run) -> None:
-    text = migration.stdout.split("What the engines of", 1)[1].split("\n\n", 1)[0]
-    assert re.search(r"attention +TORCH_SDPA \(reference\), CPU_ATTN \(all others\)", text)
+    text = migration.stdout.split("what its engines run with", 1)[1].split("\n\n", 1)[0]
+    assert re.search(r"attention +TORCH_SDPA: reference; CPU_ATTN: all others", text)
     assert text.count("weights = float32") == 1
-    assert "weights = float32" in text.split("all arms:", 1)[1]
+    assert "weights = float32" in text.split("all arms, numbers:", 1)[1]
 
 
 def test_the_same_request_alone_and_in_a_batch_is_part_of_every_arm(migration: Run) -> None:

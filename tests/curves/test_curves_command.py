@@ -176,7 +176,7 @@ def test_a_candidate_that_breaks_off_says_where(logs: dict[str, str], tmp_path: 
     half.write_text("".join(Path(logs["second"]).read_text().splitlines(keepends=True)[:60]))
     _, document = report([logs["first"], str(half)], tmp_path)
     notes = metrics(document)["actor/entropy"]["notes"]
-    assert notes == ["the candidate ends at step 59, the reference goes on to 119"]
+    assert notes == ["the candidate ends at step 59, and the reference goes on to 119"]
 
 
 def test_long_curves_are_averaged_and_it_is_said(tmp_path: Path) -> None:

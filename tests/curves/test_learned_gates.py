@@ -162,7 +162,7 @@ def test_a_moved_run_ends_with_1_and_one_of_the_same_stack_with_0(folder: Path) 
 def test_the_report_is_rendered_again_and_is_no_part_of_a_diagnosis(folder: Path, capsys) -> None:
     report(folder, str(folder / "moved.jsonl"), "--gates-from", str(folder / "runs"))
     assert run(["report", str(folder / "report.json")]) == 1
-    assert "2 of 2 gates left" in capsys.readouterr().out
+    assert "is outside 2 of 2 gates" in capsys.readouterr().out
     assert run(["diagnose", str(folder / "report.json")]) == 2
 
 

@@ -64,7 +64,7 @@ def test_entropies_that_are_recommended_although_they_were_logged_are_said_to_be
     semantic = compared(with_columns(batch, trainer_entropy=entropy_T)).layers[0]
     assert semantic.verdict is Verdict.MATCH if not gaps else said in semantic.next
     zeros = compared(with_columns(batch, trainer_entropy=np.zeros(batch.tokens))).layers[0]
-    assert "the trainer_entropy of this log is not used: " in zeros.next
+    assert "The trainer_entropy of this log is not used: " in zeros.next
 
 
 def test_a_copied_trainer_column_shows_nothing_of_the_trainer():

@@ -131,7 +131,8 @@ def test_curves_add_the_order_of_separation():
     order = Order(Precedence.LOGPROBS_FIRST, "k3 left at step 40", "a backend", "")
     curves = report("curves", curves=SimpleNamespace(order=order))
     found = combined([curves, report("ablate", "match", "mismatch", "not tested")], Threshold())
-    assert "[curves curves.json] logprobs first (k3 left at step 40): a backend" in found["layers"][1].evidence
+    line = "[curves curves.json] logprobs first: k3 left at step 40. This suggests: a backend"
+    assert line in found["layers"][1].evidence
 
 
 def test_an_audit_that_ended_without_a_verdict_leaves_the_diagnosis_unfinished():

@@ -55,7 +55,7 @@ def test_a_dump_without_trainer_logprobs_is_judged_by_the_model(shared_laborator
     _, document = scored(shared_laboratory, dump(shared_laboratory.folder / "honest.jsonl", prompt_token_ids=IDS))
     assert document["comparisons"][0]["measurements"]["k3"]["value"] < 1e-9
     assert [layer["verdict"] for layer in document["layers"]][:2] == ["match", "match"]
-    assert any("figures are of the tokens that were scored" in line for line in document["comparisons"][0]["notes"])
+    assert any("the figures are of the scored tokens only" in line for line in document["comparisons"][0]["notes"])
 
 
 def test_raw_logprobs_are_named_without_any_logprob_of_the_trainer(shared_laboratory: Laboratory) -> None:

@@ -64,7 +64,9 @@ def test_an_environment_that_could_render_nothing_is_named_and_decides_nothing()
     failed = RenderedInputs("vLLM 0.8.5", failure="load: ValueError: no tokenizer")
     inputs, not_seen = judge_inputs([side("the trainer"), failed])
     assert inputs.verdict is Verdict.NOT_TESTED
-    assert not_seen == ["prompts as rendered beside vLLM 0.8.5: load: ValueError: no tokenizer"]
+    assert not_seen == [
+        "prompts as the transformers of vLLM 0.8.5 render them were not seen: load: ValueError: no tokenizer"
+    ]
     assert verdicts_on(inputs, FailFor.STATE) == []
 
 

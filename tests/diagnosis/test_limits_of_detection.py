@@ -39,7 +39,7 @@ def test_sampled_logprobs_alone_find_nothing_and_name_the_column_that_shows_the_
     found = judged(entropy=False, samples=1, prompts=64)
     semantic = found.layers[0]
     assert semantic.verdict is Verdict.NOTHING_FOUND
-    assert "would have shown a mean ratio off by more than" in semantic.because and "of sequences" in semantic.because
+    assert "would show here: a mean ratio off by" in semantic.because and "of sequences" in semantic.because
     assert "trainer_entropy" in semantic.next
     assert found.limits.inverse_temperature is None and found.limits.cannot_show[0] in found.not_seen
 
@@ -47,7 +47,7 @@ def test_sampled_logprobs_alone_find_nothing_and_name_the_column_that_shows_the_
 def test_too_little_data_says_how_much_more_settles_it():
     semantic = judged(prompts=10, length=40).layers[0]
     assert semantic.verdict is Verdict.INCONCLUSIVE
-    assert "too little data" in semantic.because and "prompts like these" in semantic.next
+    assert "too few to rule one out" in semantic.because and "such prompts" in semantic.next
 
 
 @pytest.mark.parametrize(("sequences", "shifted", "most"), [(512, 0, 0.006), (512, 2, 0.013), (1, 1, 1.0)])
@@ -67,11 +67,11 @@ def test_limits_are_said_in_units_of_the_reader():
         Limits(mean_ratio=0.013, inverse_temperature=0.04, shifted=0.004, mass=0.03, top_p=0.9199, top_k=20)
     )
     assert said == (
-        "These data would have shown a mean ratio off by more than 1.3 %, a temperature off by more than 4.2 % or a "
-        "shift in more than 0.4 % of sequences. They would also have shown a top-p that cuts more than 3 % of the "
-        "probability. The drawn tokens rule out a top-p below 0.919 or a top-k below 20"
+        "Faults from this size on would show here: a mean ratio off by 1.3 %, a temperature off by 4.2 % or "
+        "logprobs shifted by a token in 0.4 % of sequences. So would a top-p that cuts 3 % of the probability. The "
+        "drawn tokens rule out a top-p below 0.919 or a top-k below 20"
     )
     assert would_have_shown(Limits()) == ""
     needed = too_little(Limits(mean_ratio=0.04, inverse_temperature=0.6, shifted=0.2), prompts=20, sequences=40)
-    assert [line.split(" like")[0] for line in needed[:2]] == ["take about 80 prompts"] * 2
+    assert [line.split(":")[0] for line in needed[:2]] == ["take about 80 such prompts"] * 2
     assert needed[2].startswith("take about 80 sequences")

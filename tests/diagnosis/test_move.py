@@ -141,7 +141,8 @@ def test_the_answer_says_what_to_do_after_what_it_is_about():
     other = told(side(OFF, UNTESTED, ("raw-logprobs",)), cut, step="set top_p=1")
     assert other[1:] == ("To do: set top_p=1.", "Wrong today: raw-logprobs.")
     assert told(side(MATCH, OFF), side(MATCH, OFF))[-1] == (
-        "Layer 3 (objective) is already a mismatch today: both engines leave the clip range of the objective."
+        "Layer 3 (objective) is already a mismatch today: both engines push tokens or sequences out of the clip "
+        "range of the objective."
     )
     assert told(side(MATCH), side(MATCH), step="nothing") == (
         "The move keeps what the logprobs mean, and the logprobs come nearer to the trainer "

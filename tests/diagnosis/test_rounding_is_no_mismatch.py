@@ -35,7 +35,7 @@ def a_tenth_far_off(batch):
 def test_an_ordinary_distance_finds_nothing_although_the_default_clip_ranges_feel_it():
     found = judged(ORDINARY)
     assert [layer.verdict for layer in found.layers[1:]] == [Verdict.NOTHING_FOUND] * 2
-    assert found.layers[1].cause is None and "In any engine, such rounding moves" in found.layers[1].because
+    assert found.layers[1].cause is None and "Rounding of this size moves" in found.layers[1].because
     assert found.limits.k3 == pytest.approx(4e-3)
 
 
@@ -43,8 +43,8 @@ def test_an_ordinary_distance_finds_nothing_although_the_default_clip_ranges_fee
     ("noise", "settings", "spoil", "verdict", "words"),
     [
         (LOUD, SETTINGS, None, Verdict.INCONCLUSIVE, "A fault without a pattern would look the same"),
-        (ORDINARY, STATED, None, Verdict.MISMATCH, "the clip range that you stated"),
-        (0.0, SETTINGS, a_tenth_far_off, Verdict.MISMATCH, "a few tokens make most of the mismatch"),
+        (ORDINARY, STATED, None, Verdict.MISMATCH, "he clip range that you stated"),
+        (0.0, SETTINGS, a_tenth_far_off, Verdict.MISMATCH, "few tokens make most of the mismatch"),
     ],
     ids=["more than ordinary", "stated clip range", "few sequences"],
 )
@@ -62,8 +62,8 @@ def test_what_is_open_between_rounding_and_a_fault_says_why_and_how_many_prompts
 
     path = judged(0.0, SETTINGS, few_far_off).layers[1]
     assert path.verdict is Verdict.INCONCLUSIVE
-    assert "a few tokens make most of the mismatch" in path.because
-    assert re.search(r"more tokens: about \d+ prompts like these", path.next)
+    assert "few tokens make most of the mismatch" in path.because
+    assert re.search(r"more tokens: about \d+ such prompts", path.next)
 
 
 def loud_sequences(batch):
@@ -89,4 +89,4 @@ def two_far_tokens(batch):
 def test_shares_of_which_none_is_noticed_and_that_are_small_let_the_path_pass():
     path = judged(0.0, spoil=two_far_tokens).layers[1]
     assert path.verdict is Verdict.NOTHING_FOUND
-    assert "would have shown" in path.because
+    assert "would show here" in path.because

@@ -85,7 +85,7 @@ def test_what_is_said_of_an_update(case: str, version: str, folder: Path) -> Non
 @pytest.mark.parametrize("version", RELEASES)
 @pytest.mark.parametrize("case", ["sent_twice", "learning_rate_zero"])
 def test_an_update_that_changes_nothing_is_a_fact(case: str, version: str, folder: Path) -> None:
-    assert "1 sent what the update before them had sent" in next(readings(version, case, folder).sentences())
+    assert "1 update sent the same values as the update before" in next(readings(version, case, folder).sentences())
 
 
 @pytest.mark.parametrize("version", RELEASES)

@@ -22,7 +22,7 @@ PUBLISHED: dict[str, tuple[str, ...]] = {
     "nemo-rl-4018-stale-prefix-cache": (f"{PATH}stale-prefix-kv", "error prefix-cache-across-updates"),
     "areal-827-false-dropped": (f"{PATH}stale-prefix-kv", "error written-false-dropped"),
     # The dump has no cached_tokens: what can be said is what the config says, and no more.
-    "prime-rl-1650-prefix-cache-without-reset": ("prefix-cache-across-updates", "no cause's signature fits"),
+    "prime-rl-1650-prefix-cache-without-reset": ("prefix-cache-across-updates", "no known cause has this pattern"),
     "nemo-rl-3936-one-sided-head": (f"{PATH}head-precision", "2. inference path  MATCH"),
     "pipelinerl-137-v0-to-v1": ("error raw-logprobs", "Order: logprobs first", f"{SEMANTIC}raw-logprobs"),
 }

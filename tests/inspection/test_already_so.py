@@ -78,7 +78,7 @@ def test_formats_without_headings_say_at_each_finding_what_is_so_today(desk: Des
     assert {one["ruleId"]: one["properties"]["soToday"] for one in results} == findings
     for output in ("concise", "github", "junit"):
         lines = [line for line in reported(desk, output).splitlines() if "Prefix caching" in line or "Raw log" in line]
-        assert all(("so today already." in line) == ("Prefix caching" in line) for line in lines), lines
+        assert all(("so today, too." in line) == ("Prefix caching" in line) for line in lines), lines
     desk.inspect("x.yaml", "--output", "json", migrate=False)
     assert not [one for one in json.loads(desk.out)["findings"] if "so_today" in one]
 

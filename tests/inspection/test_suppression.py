@@ -137,5 +137,5 @@ def test_what_to_do_about_a_suppression_names_it(desk: Desk) -> None:
     desk.file("x.yaml", with_comment("# rlaudit: ignore[toy-caching] gone", WARM_LINE))
     desk.inspect("x.yaml")
     assert (
-        "  - Change or remove the suppression of toy-caching (for suppression-unused, so today already)\n" in desk.out
+        "  - Change or remove the suppression of toy-caching (for suppression-unused; needed today, too)\n" in desk.out
     )

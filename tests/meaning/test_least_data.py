@@ -39,7 +39,7 @@ def test_below_it_a_cause_is_not_tested_and_the_amount_is_said(prompts, samples,
     found = judged(excess(prompts, samples, length))
     reasons = {one.name: one.reason for one in found.not_tested}
     assert "bos" not in found.names
-    assert "it takes" in reasons["bos"]
+    assert "are needed" in reasons["bos"]
 
 
 def test_one_sequence_shows_nothing_however_long_it_is():
@@ -57,7 +57,7 @@ def test_what_lacks_is_counted_in_prompts_sequences_and_tokens():
     assert OF_A_BIAS.lacking(evidence) is None
     for field, there in (("prompts", 20), ("sequences", 40), ("tokens", 400)):
         least = LeastData(**{"prompts": 1, "sequences": 1, "tokens": 1, "because": "so", field: there + 1})
-        assert least.lacking(evidence) == f"{there} {field}: it takes {there + 1} to tell (so)"
+        assert least.lacking(evidence) == f"{there + 1} {field} are needed, and these data have {there} (so)"
 
 
 def shifted_sequences(count):

@@ -59,7 +59,7 @@ def test_what_may_have_been_in_force_is_said_by_name(weaker, unseen):
     side = replace(CLOSE, **weaker)
     assert smallest_of([CLOSE, side]).unseen == (unseen, Deviation.PENALTY)
     said = believed_of_siblings(Siblings(side, CLOSE, ()))
-    assert f"not seen: {unseen.value}" in said
+    assert f"Not seen: {unseen.value}" in said
     assert (NO_SUCH_FIGURE[Deviation.TOP_K] in said) == (unseen is Deviation.TOP_K)
 
 
@@ -81,7 +81,7 @@ def test_where_too_few_prompts_bear_witness_no_filter_is_said_to_be_seen_by_its_
     silent = replace(CLOSE, reach=float("-inf"), floor=float("inf"), rank=0)
     said = believed_of_siblings(Siblings(silent, silent, ()))
     assert "any" not in said
-    assert "not seen: top-p 0.98, min-p 0.02, top-k 50" in said
+    assert "Not seen: top-p 0.98, min-p 0.02, top-k 50" in said
 
 
 def test_that_no_top_p_was_in_force_rules_out_no_filter_that_cuts_elsewhere():

@@ -90,7 +90,7 @@ def test_recordings_without_a_trainer_are_judged_by_samples_of_one_prompt(compar
     World(trainer=False, raw=True, prompts=24, samples=8).write(R)
     report = compare()
     assert report["exit_code"] in (1, 3)
-    assert "several samples of a prompt begin alike" in json.dumps(report)
+    assert "several samples of a prompt have the same beginning" in json.dumps(report)
 
 
 def test_two_recordings_are_held_against_each_other(compare: Any) -> None:

@@ -70,7 +70,15 @@ def test_what_to_do_comes_first_then_findings_then_what_moves_and_what_is_open(d
     report = text.render(records(document), None)
     places = [
         report.index(part)
-        for part in ("x.yaml: Toy", " What to do", " error x.yaml", " Settings that move", " Open", " Not seen", "Exit")
+        for part in (
+            "x.yaml: Toy",
+            " What to do",
+            " error x.yaml",
+            " Settings whose value moves",
+            " Open",
+            " Not seen",
+            "Exit",
+        )
     ]
     assert places == sorted(places)
 
@@ -93,8 +101,8 @@ def test_what_one_fact_leaves_open_is_one_line(document: dict[str, Any]) -> None
     rows[7] |= {"moves": True, "written": "x", "effective_from": 1024, "effective_to": {"unknown": "no file"}}
     rows[7]["open_because"] = "no file"
     report = text.render(records(document), None)
-    assert f"  - {fact}; on that depend 7 settings with vLLM 0.18.1\n" in report
-    assert f"  - {rows[7]['name']} with vLLM 0.18.1: no file; with 0.8.5 it is 1024\n" in report
+    assert f"  - {fact}. So 7 settings with vLLM 0.18.1 are open\n" in report
+    assert f"  - {rows[7]['name']} with vLLM 0.18.1 is open: no file. With 0.8.5, {rows[7]['name']} is 1024\n" in report
     assert rows[0]["name"] in text.render_in_full(records(document), None)
 
 

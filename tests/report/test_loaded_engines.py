@@ -42,11 +42,11 @@ def test_differences_name_their_arms_and_the_rest_is_said_once(document: dict[st
     assert list(differing) == [
         "attention",
         "attention kernels",
-        "logprobs that change with the batch",
+        "logprobs change with the batch",
         "prompt logprobs",
     ]
     assert differing["attention"] == [("XFORMERS", "reference"), ("FLASH_ATTN", "all others")]
-    assert dict(block.shared)["CUDA graphs replayed"] == "FULL and NONE"
+    assert dict(block.shared)["CUDA graph modes replayed"] == "FULL and NONE"
     assert dict(block.shared)["cascade attention"] == "not used"
     assert "experts" not in dict(block.shared)
 
@@ -60,11 +60,13 @@ def test_an_arm_that_told_nothing_of_a_feature_is_not_taken_for_the_others(docum
 def test_what_an_engine_has_not_got_is_told_from_what_was_not_seen(document: dict[str, Any]) -> None:
     arm = document["arms"][0]
     arm["loaded"]["ran"] = {**RAN, "graphs": None}
-    assert ("none in this build", arm["name"]) in dict(loaded_engines(records(document))[0].differing)[
-        "CUDA graphs replayed"
+    assert ("not in this build", arm["name"]) in dict(loaded_engines(records(document))[0].differing)[
+        "CUDA graph modes replayed"
     ]
     del arm["loaded"]["ran"]
-    assert ("not seen", arm["name"]) in dict(loaded_engines(records(document))[0].differing)["CUDA graphs replayed"]
+    assert ("not seen", arm["name"]) in dict(loaded_engines(records(document))[0].differing)[
+        "CUDA graph modes replayed"
+    ]
 
 
 def test_few_arms_with_a_value_are_named_and_many_are_the_others() -> None:

@@ -54,7 +54,7 @@ def test_each_curve_that_left_its_band_is_a_line_and_an_unknown_one_is_no_match(
         "error curve-separated rl/reward left the band of its reference at step 21 (onset about step 16): 0.0462 "
         "instead of 0.0713",
         "warning curve-unknown rl/entropy: not in the candidate",
-        "note order-of-separation logprobs first (k3 at 2; reward at 21): the backend first",
+        "note order-of-separation logprobs first: k3 at 2; reward at 21. This suggests: the backend first",
     ]
 
 

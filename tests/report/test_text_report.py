@@ -42,7 +42,10 @@ def test_a_model_says_what_it_stands_for_and_a_run_how_it_was_started(document: 
 
 def test_layers_come_in_their_order_and_before_any_table(document: Report) -> None:
     report = text.render(document, None)
-    places = [report.index(part) for part in ("1. semantic", "2. inference path", "3. objective", "Arms of")]
+    places = [
+        report.index(part)
+        for part in ("1. semantic", "2. inference path", "3. objective", "rollout against trainer, arm by arm")
+    ]
     assert places == sorted(places)
 
 
@@ -69,7 +72,7 @@ def test_no_figure_is_lost_at_any_width_and_no_line_is_wider(document: Report, w
 
 def test_an_arm_that_the_engine_refused_is_named_with_the_engines_words(document: Report) -> None:
     report = text.render(document, None)
-    assert "batch-invariance=on: unsupported: " in report
+    assert "batch-invariance=on' has no figures (unsupported): " in report
     assert "requires an attention backend" in report
 
 

@@ -59,7 +59,7 @@ def test_end_tokens_that_the_trainer_left_out_are_not_called_undrawn():
     honest = ended()
     said = first_look([with_trainer(honest, np.where(last_of(honest), 0.0, honest.trainer_logprobs_T))]).placed
     assert "the trainer left the end token out" in said[0]
-    assert "the policy sampled it" in said[0]
+    assert "The policy sampled the end token" in said[0]
 
 
 @pytest.mark.parametrize("digits", [np.float16, 2, 3])

@@ -30,8 +30,8 @@ def with_tool(late=0, late_at_end=0, number=0.0, sequences=SEQUENCES):
 def test_a_mask_that_counts_tokens_of_a_tool_is_found(late, late_at_end, trained, left_out, number):
     (finding,) = look(with_tool(late, late_at_end, number))
     assert finding.mask_off
-    assert f"it counts {trained} tokens" in finding.because
-    assert f"leaves out {left_out} that" in finding.because
+    assert f"the mask counts {trained} tokens" in finding.because
+    assert f"leaves out {left_out} sampled ones" in finding.because
 
 
 def test_a_mask_in_place_is_silent():

@@ -149,20 +149,22 @@ class Attribution:
         if self.unexplained is not None:
             words.append(f"{100 * self.unexplained:.0f} % of the mismatch (k2) is unexplained")
         if self.fits:
-            words.append(f"causes that fit: {' or '.join(self.fits)}")
-        return "; ".join(words)
+            words.append(f"these causes fit: {' or '.join(self.fits)}")
+        return ". ".join(
+            f"{clause[0].upper() if place else clause[0]}{clause[1:]}" for place, clause in enumerate(words)
+        )
 
     def _reason(self) -> str:
         if self.grounds is Grounds.NAMED:
             return because_of(self.named)
         if self.grounds is Grounds.MEANING and self.meaning is not None:
             return conclusion_of(self.meaning).because
-        k2, margin = f"k2 is {self.k2:.2g} [{self.k2_low:.2g}, {self.k2_high:.2g}]", f"{self.margin:.2g} nats^2"
+        k2, margin = f"the k2 is {self.k2:.2g} [{self.k2_low:.2g}, {self.k2_high:.2g}]", f"{self.margin:.2g} nats^2"
         return {
             Grounds.LEANING: f"a few prompts decide whether {' and '.join(self.leaning)} is named: take more prompts",
-            Grounds.ONE_SEQUENCE: f"k2 is {self.k2:.2g} nats^2 in one sequence, which gives no interval",
+            Grounds.ONE_SEQUENCE: f"the k2 is {self.k2:.2g} nats^2 in one sequence, which gives no interval",
             Grounds.WITHIN: f"{k2}, within {margin}",
-            Grounds.ABOVE: f"{k2}, above {margin}, but no cause's signature fits",
+            Grounds.ABOVE: f"{k2}, above {margin}, but no known cause has this pattern",
             Grounds.OPEN: f"{k2}, and the interval includes {margin}",
         }.get(self.grounds, self.grounds.value)
 
@@ -226,7 +228,10 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
         return case.attribution(margin, unexplained=None)
     corrected = evidence.meaning is not None
     if case.name_causes(Stage.MEANING) and not corrected:
-        case.leave("the logprobs mean something else, and only with --score can the log ratio be corrected for that")
+        case.leave(
+            "the two sides' logprobs mean different things, and only with --score can the log ratio be "
+            "corrected for that"
+        )
         return case.attribution(margin, unexplained=None)
     if constant_shift(evidence) is not None:
         case.leave("every token has the same log ratio, so there is no pattern to look for")
@@ -234,7 +239,7 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     case.fit()
     least = TIMES_FLOOR * floor if floor is not None else margin
     if case.excess.k2_low <= least:
-        case.leave(f"no search for causes, since k2 is {_held_against(case.excess, least)}")
+        case.leave(f"no cause was looked for, since k2 is {_held_against(case.excess, least)}")
         return case.attribution(margin, unexplained=None)
     case.name_causes(Stage.EXCESS)
     return case.attribution(margin, unexplained=case.unexplained())
@@ -294,7 +299,8 @@ class _Case:
     def _outcome(self, cause: Cause) -> Signature | NotTested:
         missing = self.evidence.missing(cause.needs)
         if missing:
-            return NotTested(f"column {' and '.join(missing)} is missing", missing[0])
+            what = f"columns {' and '.join(missing)} are" if len(missing) > 1 else f"column {missing[0]} is"
+            return NotTested(f"the {what} missing", missing[0])
         lacking = cause.least.lacking(self.evidence)
         if lacking is not None:
             return NotTested(lacking)

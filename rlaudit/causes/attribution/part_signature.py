@@ -22,7 +22,7 @@ def part_signature(evidence: TokenEvidence, name: str, because: str, least_share
     """Return the signature of the part `name`; `because` says of its share where it stands."""
     excess = evidence.excess
     if excess is None or name not in excess.parts:
-        return NotTested("its covariate does not vary in these data")
+        return NotTested("the quantity that this cause grows with does not vary in these data")
     return signature_of(evidence, excess.parts[name], because, least_share)
 
 

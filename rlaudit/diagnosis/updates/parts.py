@@ -70,8 +70,8 @@ def _judge(parts: PartsRead | None, k3: K3Under, margin: float) -> tuple[Verdict
 def _without_explanation(parts: PartsRead | None) -> str:
     """Return why scores fit neither version, as far as the read back tells."""
     if parts is not None and parts.of_no_version:
-        return f"{summary(parts.of_no_version)} holds what is of no version"
-    return "the scores do not fit the new weights, and nothing that was read explains it"
+        return f"{summary(parts.of_no_version)} holds values of no known version"
+    return "the scores do not fit the new weights, and the weights that were read do not explain this"
 
 
 def _judge_fit(parts: PartsRead | None, old: Measurement | None, margin: float) -> tuple[Verdict, str]:
@@ -91,7 +91,7 @@ def _figures(parts: PartsRead | None, k3: K3Under) -> str:
     figures = []
     if parts is not None:
         hidden = "; the head answers with old weights behind its parameter" if parts.old_head_behind else ""
-        foreign = f"; of no version: {summary(parts.of_no_version)}" if parts.of_no_version else ""
+        foreign = f"; values of no known version: {summary(parts.of_no_version)}" if parts.of_no_version else ""
         unread = f"; {len(parts.unread)} could not be read" if parts.unread else ""
         figures.append(f"{parts.new} of {parts.tensors} tensors read back as new{hidden}{foreign}{unread}")
     if k3.new is not None:

@@ -110,7 +110,7 @@ def _judge(excess: Contrast, margin: float, noise: float, cached: int | None) ->
     # Requests that fit better than those of an empty cache do not have old keys, and weights that make it so are wrong.
     if excess.high < -seen or (excess.low > seen and cached == 0):
         where = f"below -{margin:.2g}" if excess.high < 0 else f"above {margin:.2g}"
-        return Verdict.INCONCLUSIVE, f"{source}; added k3 lies {where} all the same, which is another fault"
+        return Verdict.INCONCLUSIVE, f"{source}; added k3 is {where} all the same, which shows another fault"
     if excess.low > seen:
         return Verdict.MISMATCH, f"{source}; added k3 lies above {margin:.2g} with its whole interval"
     if noise > margin:

@@ -68,7 +68,9 @@ def observe(trace: ArmTrace) -> Observation:
         )
     if is_requested:
         return Observation("on", f"{variable}; {among} agree bit for bit{split}")
-    return Observation(None, f"{variable}, and yet {among} agree bit for bit: no dependence to take away{split}")
+    return Observation(
+        None, f"{variable}, and yet {among} agree bit for bit, so there is no dependence to remove{split}"
+    )
 
 
 def move(audit: Audit, setting: str) -> Move:

@@ -32,12 +32,12 @@ def observe(trace: ArmTrace) -> Observation:
         return Observation("off", f"loaded configuration: disable_cascade_attn={disabled}")
     ran = trace.loaded.get("ran")
     if ran is None:
-        return Observation(None, "allowed, but nothing was counted in the worker")
+        return Observation(None, "cascade attention is allowed, but the worker counted no batch")
     cascade = ran["cascade"]
     if cascade is None:
-        return Observation(None, "allowed, but this model runner has no cascade attention")
+        return Observation(None, "cascade attention is allowed, but this model runner has none")
     if cascade["used"]:
-        return Observation("on", f"{cascade['used']} of {cascade['considered']} batches used it")
+        return Observation("on", f"{cascade['used']} of {cascade['considered']} batches used cascade attention")
     return Observation(
         None,
         f"allowed, but none of {cascade['considered']} batches used it: at most {cascade['most_requests']} requests "

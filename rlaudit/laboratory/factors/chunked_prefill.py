@@ -22,14 +22,15 @@ def observe(trace: ArmTrace) -> Observation:
         trace.resolved.get("max_num_batched_tokens"),
     )
     if enabled is None or budget is None:
-        return Observation(None, "this engine's configuration does not say")
+        return Observation(None, "this engine's configuration does not say whether prompts are cut into chunks")
     if not enabled:
         return Observation("off", "loaded configuration: enable_chunked_prefill=False")
     submitted = trace.prompt_tokens_per_round
     if submitted <= budget:
         return Observation(
             None,
-            f"enabled, but a round's {submitted} prompt tokens fit one step of {budget}: nothing was cut",
+            f"chunking is enabled, but no prompt was cut: all {submitted} prompt tokens of a round fit one step of "
+            f"{budget}",
         )
     return Observation("on", f"a round's {submitted} prompt tokens exceed a step's {budget}")
 

@@ -25,7 +25,7 @@ def observe(trace: ArmTrace) -> Observation:
     """Read the level from what the returned numbers fit, and from the configuration only if they cannot tell."""
     mode, configured = _configured(trace.resolved)
     if trace.requested == RAW:
-        return Observation(mode, f"{configured}; raw and processed are the same thing at these sampling parameters")
+        return Observation(mode, f"{configured}; raw and processed logprobs are the same at these sampling parameters")
     if not trace.reported.differences(trace.requested):
         return Observation("processed", f"{configured}; the returned logprobs fit the sampling parameters")
     if not trace.reported.differences(RAW):

@@ -21,8 +21,8 @@ def observe(trace: ArmTrace) -> Observation:
     if trace.cached_tokens > 0:
         return Observation("on", f"{trace.cached_tokens} prompt tokens came from the cache")
     if enabled:
-        return Observation(None, "enabled, but no prompt token came from the cache")
-    return Observation("off", "disabled in the loaded configuration, 0 cached tokens")
+        return Observation(None, "prefix caching is enabled, but no prompt token came from the cache")
+    return Observation("off", "prefix caching is disabled in the loaded configuration, with 0 cached tokens")
 
 
 FACTOR = Factor(

@@ -43,8 +43,9 @@ def ask(server: Server, seen: Observations) -> Checked:
     depends = max(*cached, *crowded) > max(LEAST_TOLERANCE, NOISES * max(noise))
     return Checked(
         found=depends,
-        answer=f"cold and warm differ by at most {max(cached):.2g} nats, alone and in a crowd by {max(crowded):.2g}, "
-        f"equal requests by {max(noise):.2g}{': more than noise' if depends else ''}{hits}",
+        answer=f"with a cold and a warm cache logprobs differ by at most {max(cached):.2g} nats, alone and among "
+        "other requests "
+        f"by {max(crowded):.2g}, and equal requests by {max(noise):.2g}{': more than noise' if depends else ''}{hits}",
         figures=figures,
     )
 

@@ -27,9 +27,9 @@ def ask(server: Server, seen: Observations) -> Checked:
     p = p_value(seen)
     figures = {"draws": float(draws), "p": p}
     verdict = (
-        "do not follow the reported distribution, although every parameter is neutral"
+        "do not have the frequencies of the reported distribution, although every parameter is neutral"
         if p < SURE
-        else "follow the reported distribution"
+        else "have the frequencies of the reported distribution"
     )
     return Checked(found=p < SURE, answer=f"{draws} tokens {verdict} (p {p:.2g})", figures=figures)
 

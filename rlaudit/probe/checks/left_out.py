@@ -35,9 +35,11 @@ def ask(server: Server, seen: Observations) -> Checked:
     if put_in:
         return Checked(
             found=True,
-            answer=f"left out of a request, the server puts in {enumerated(put_in)}: write every parameter out{unseen}",
+            answer=f"for parameters that a request leaves out, the server puts in {enumerated(put_in)}: write every "
+            "parameter "
+            f"out{unseen}",
         )
-    return Checked(found=False, answer=f"nothing is put in for a parameter that is left out{unseen}")
+    return Checked(found=False, answer=f"the server puts in nothing for a parameter that a request leaves out{unseen}")
 
 
 def _put_in(server: Server, change: Change, seen: Observations) -> tuple[str, list[object]]:

@@ -19,7 +19,11 @@ def ask(server: Server, seen: Observations) -> Checked:
             differences += [abs(top[token] - before[token]) for token in top.keys() & before.keys()]
     if not differences:
         return unanswered("the server takes only one number of logprobs")
-    return differing(f"with {numbers[0]} to {server.most_logprobs} requested, they", max(differences), seen.tolerance)
+    return differing(
+        f"if {numbers[0]} to {server.most_logprobs} logprobs are requested, the logprobs",
+        max(differences),
+        seen.tolerance,
+    )
 
 
 CHECK = Check("number-asked", "Does a logprob depend on how many are requested?", ask)

@@ -28,7 +28,9 @@ def ask(server: Server, seen: Observations) -> Checked:
         ]
     if not differences:
         return unanswered("the server returns no logprobs of a prompt")
-    return differing("both", max(differences), seen.tolerance, f" ({len(differences)} tokens)")
+    return differing(
+        "logprobs of a prompt and of generation", max(differences), seen.tolerance, f" ({len(differences)} tokens)"
+    )
 
 
 CHECK = Check("prompt-logprobs", "Are the logprobs of a prompt those of generation?", ask)

@@ -20,7 +20,7 @@ def ask(server: Server, seen: Observations) -> Checked:
         return unanswered("the server returns no tokens")
     other = sum(any(mine.token != its.token for mine, its in pair) for pair in pairs)
     if other:
-        return Checked(found=True, answer=f"in {other} of {len(pairs)} prompts another token is drawn")
+        return Checked(found=True, answer=f"in {other} of {len(pairs)} prompts the same seed draws another token")
     apart = sum(mine.logprob != its.logprob for pair in pairs for mine, its in pair)
     return Checked(
         found=apart > 0,

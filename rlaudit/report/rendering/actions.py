@@ -16,7 +16,7 @@ _LABELS: Mapping[ActionKind, str] = {
     ActionKind.FIX: "--fix {of}",
     ActionKind.FRAMEWORK: "Take {of}",
     ActionKind.CHANGE: "Change or remove {of}",
-    ActionKind.UNSAFE_FIX: "--fix=unsafe changes results, so check first: {of}",
+    ActionKind.UNSAFE_FIX: "Check first whether results may change, then let --fix=unsafe do this: {of}",
     ActionKind.DECIDE: "Decide on {of}",
     ActionKind.RECORD: "Record the run: rlaudit record -- COMMAND",
 }
@@ -25,7 +25,7 @@ _SET = "Set {of}"
 # Actions of these kinds that settle the same rules share a line; between them stands this.
 _JOINED: Mapping[ActionKind, str] = {ActionKind.CHANGE: ", ", ActionKind.DECIDE: ", ", ActionKind.UNSAFE_FIX: "; "}
 _ORDER = tuple(ActionKind)
-SO_TODAY = ", so today already"
+SO_TODAY = "; needed today, too"
 
 
 def action_lines(findings: "Iterable[Finding]") -> list[str]:

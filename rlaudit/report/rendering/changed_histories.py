@@ -58,7 +58,10 @@ def _cost(judged: "JudgedConversations") -> Iterator[str]:
             f"{interval(judged.k3_others)}."
         )
         if judged.costs_nothing:
-            yield "Both are alike, so the trainer scores each turn behind the prompt that was sent: nothing is lost."
+            yield (
+                "Both figures are alike, so the trainer scores each turn behind the prompt that was sent, and "
+                "nothing is lost."
+            )
 
 
 def _change(changed: "ChangedHistory") -> str:

@@ -12,9 +12,9 @@ from rlaudit.vllm.decides_nothing import DECIDES_NOTHING
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Config, Setting
 
-MOVES = "Settings that move or do not arrive as written"
-RAN = "As written, and as vLLM ran it"
-OPEN, BY_RECORDING = "Open", " in this file: each line says why; rlaudit record shows it in a run"
+MOVES = "Settings whose value moves, or that do not reach the engine as written"
+RAN = "Settings as the config gives them, and as vLLM ran them"
+OPEN, BY_RECORDING = "Open", " (this file does not decide these; rlaudit record shows the values of a run)"
 # Settings that one fact leaves open are named up to this number; if there are more they are counted.
 MOST_NAMES = 4
 # The longest value that is shown beside an open one; a longer one stands in the table that a page folds.
@@ -115,7 +115,8 @@ def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str
         which = f"{_names(rows)}{side}"
         reasons = {value["unknown"] for row in rows for value in (row.effective_from, row.effective_to)
                    if _is_unknown(value)}  # fmt: skip
-        lines.append((f"{which}: {fact}" if fact in reasons else f"{fact}; on that depend {which}") + known)
+        are = "is" if len(rows) == 1 else "are"
+        lines.append((f"{which} {are} open: {fact}" if fact in reasons else f"{fact}. So {which} {are} open") + known)
     return lines
 
 
@@ -143,7 +144,7 @@ def _side(config: "Config", rows: "Sequence[Setting]") -> tuple[str, str]:
         return "", ""
     side, other = (new, old) if after == {True} else (old, new)
     value = shown(rows[0].effective_from if after == {True} else rows[0].effective_to)
-    known = f"; with {other} it is {value}" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
+    known = f". With {other}, {rows[0].name} is {value}" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
     return f" with vLLM {side}", known
 
 

@@ -16,8 +16,8 @@ TITLE = "What the move changes"
 NOT_KNOWN = "-"
 # Of a side whose logprobs mean something else: its arm below has another k3.
 UNDER_ITS_MEANING = (
-    "this k3 leaves out the effect of a wrong meaning, and is at the sampling temperature; "
-    "the figures below are as reported"
+    "this k3 is computed at the sampling temperature, so logprobs with another meaning do not raise it; "
+    "the figures below use the logprobs as reported"
 )
 
 
@@ -29,9 +29,9 @@ def moved(report: "Report") -> Section:
         means_another = any(side and side.layers[0] is Verdict.MISMATCH for side in (move.today, move.after))
         compared = move.changes[1].change is not Change.UNKNOWN
         notes = [UNDER_ITS_MEANING] if means_another and compared else []
-        open_sides = {"today": move.today, "after": move.after}
+        open_sides = {"today's engine": move.today, "the engine after the move": move.after}
         notes += [
-            f"{name} by itself is inconclusive ({side.unsettled})"
+            f"{name} alone is inconclusive: {side.unsettled}"
             for name, side in open_sides.items()
             if side is not None and side.unsettled and side.layers[0] is Verdict.INCONCLUSIVE
         ]

@@ -99,7 +99,7 @@ def _curves(curves: "Curves") -> Iterator[Finding]:
             yield _statement("curve-unknown", Severity.WARNING, f"{metric.name}: {metric.because}")
     order = curves.order
     if order.suggests:
-        message = f"{order.precedence} ({order.because}): {order.suggests}"
+        message = f"{order.precedence}: {order.because}. This suggests: {order.suggests}"
         yield _statement("order-of-separation", Severity.NOTE, message)
 
 
@@ -110,7 +110,7 @@ def counted(report: "Report") -> list[Finding]:
 
 def message_of(finding: Finding) -> str:
     """Return what a finding says in a format without headings: there a line says what is so today already."""
-    return f"{finding.message} This is so today already." if finding.so_today else finding.message
+    return f"{finding.message} This is so today, too." if finding.so_today else finding.message
 
 
 def fails(finding: Finding, report: "Report") -> bool:

@@ -5,7 +5,7 @@ compares models).
 Not covered: any mismatch by itself. Unknown where the trainer recorded none: it cannot be had from sampled
 logprobs alone, whose negative mean is a cross entropy with the rollout.
 Why beside mismatch metrics: it is one of the four curves that left the reference in PipelineRL's migration.
-Source: the definition. PipelineRL averages sequence means.
+Source: the definition. PipelineRL averages the means of sequences.
 """
 
 from rlaudit.statistics.measurement.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean

@@ -1,12 +1,13 @@
 """k3: the low-variance, non-negative estimator of KL(rollout || trainer).
 
-Covered: rollouts that were sampled from the whole vocabulary.
+Covered: rollouts that were sampled from the whole vocabulary (no top-p, top-k or min-p).
 Not covered: truncated rollouts (top-p, top-k), where the estimate is too low or too high; `rlaudit compare` says so.
-A few large positive log ratios can decide the mean. Reports lead with k3 and not with k1, as k3 varies less from
-token to token: by about KL where differences are small, and k1 by about √(2 KL).
-Source: Schulman, "Approximating KL Divergence" (2020). PipelineRL averages sequence means of the current policy, so its
-curve includes staleness. ms-swift clamps at 10. slime calls it mismatch_k3_kl, and its mismatch_kl is k1. NeMo-RL's
-gen_kl_error follows its reference_policy_kl_type.
+A few large positive log ratios can decide the mean. Reports lead with k3, since it varies less from token to token than
+k1: if differences are small, k3 varies by about KL and k1 by about √(2 KL).
+Source: Schulman, "Approximating KL Divergence" (2020). PipelineRL's k3 averages the means of
+sequences and takes the trainer's logprobs from the current policy, so it includes staleness. ms-swift clamps k3 at 10.
+slime calls k3 mismatch_k3_kl; slime's mismatch_kl is k1. NeMo-RL's gen_kl_error is the estimator that
+reference_policy_kl_type names, which may be another one.
 """
 
 from rlaudit.arrays import Floats

@@ -4,8 +4,8 @@ Covered: the bulk of the difference, in nats per token. Without an exponential n
 Not covered: its cause. It is never 0 between two engines; compare it with the noise of repeats before
 calling it large.
 Why not the maximum: a maximum grows with the number of tokens and cannot be compared.
-Source: the definition. PipelineRL averages sequence means, and it and open-instruct use the current policy
-(staleness).
+Source: the definition. PipelineRL averages the means of sequences. PipelineRL and open-instruct take the trainer's
+logprobs from the current policy, which includes staleness.
 """
 
 from rlaudit.statistics.measurement.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean

@@ -1,13 +1,16 @@
-"""Mean importance ratio minus one: whether the rollout logprobs are the sampler's, not how close the two sides are.
+"""Mean importance ratio minus one: it shows whether tokens were drawn with the reported rollout logprobs.
 
-Covered: whether the rollout logprobs are those the tokens were drawn with. Then the mean of trainer/rollout is exactly
-1, however far apart the two are, unless the trainer gives mass to what they exclude. Another mean shows logprobs of
-another temperature, or of a cut distribution. After top-p or top-k it is the probability that the filter keeps.
-Not covered: how large a mismatch is. A mean of 1 rules nothing out, as raw logprobs with a hidden top-p give it as
-well. It says nothing about teacher-forced tokens or clipped ratios. The mean log ratio is no substitute:
-it is 0 only for equal distributions, so it mixes the distance of two engines with logprobs that are not the sampler's.
-Source: change of measure. Theirs are the mean itself, 1 higher. PipelineRL averages sequence means, and clamps first if
-policy_loss is reinforce. TRL and verl log it after truncation, which voids the test.
+Covered: whether the rollout logprobs are those with which the tokens were drawn. If so, the mean of trainer/rollout is
+exactly 1, however far apart both sides are. The exception: if the trainer gives probability to tokens that the
+rollout's filters exclude, the mean is below 1. A mean other than 1 shows logprobs of another temperature, or of a cut
+distribution. After top-p or top-k, the mean ratio is the probability that the filter keeps.
+Not covered: how far apart engine and trainer are. A mean of 1 rules nothing out, as raw logprobs with a hidden top-p
+give it as well. It says nothing about teacher-forced tokens or clipped ratios. The mean log ratio is no substitute: it
+is 0 only for equal distributions. So it cannot separate two engines that differ from logprobs that are not the
+sampler's.
+Source: change of measure. Frameworks log the mean ratio itself, which is 1 higher. PipelineRL averages the means of
+sequences; if policy_loss is reinforce, it clamps the ratios before. TRL and verl log the mean after truncation, which
+voids the test.
 """
 
 from rlaudit.statistics.interval import IntervalMethod

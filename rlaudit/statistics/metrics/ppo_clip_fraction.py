@@ -3,8 +3,8 @@
 Covered: ratio outside [1 - low, 1 + high] before the first optimizer step. Not covered: whether the clip binds, which
 depends on the sign of the advantage; staleness of the policy, if the trainer's weights are newer than the rollout's.
 Why not judge engines by it: it is 0 up to a threshold and then jumps; it is for the objective layer only.
-Source: Schulman et al., "Proximal Policy Optimization" (2017). PipelineRL averages sequence means, and its
-curve is this one only under policy_loss ppo.
+Source: Schulman et al., "Proximal Policy Optimization" (2017). PipelineRL averages the
+means of sequences; its clip fraction is this one only under policy_loss ppo.
 """
 
 import math

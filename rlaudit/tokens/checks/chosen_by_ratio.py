@@ -43,7 +43,7 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     if single and (apart_T[masked_T] > reach).mean() >= NEARLY_ALL:
         yield Finding(
             f"loss_mask leaves out exactly the {masked} single tokens whose log ratio is beyond {reach:.2g} nats (a "
-            "mask by ratio: IcePop, MIS); they are counted here, because a choice by ratio is no fair sample",
+            "mask by ratio: IcePop, MIS). These tokens are counted here, because a choice by ratio is no fair sample",
             unused=("loss_mask",),
         )
 

@@ -25,7 +25,7 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     if telling_T.sum() < FEWEST or not np.array_equal(rollout_T, trainer_T, equal_nan=True):
         return
     yield Finding(
-        f"trainer_logprob is a copy of rollout_logprob, bit for bit in {len(rollout_T)} tokens; log what the trainer "
+        f"trainer_logprob is a copy of rollout_logprob, bit for bit in {len(rollout_T)} tokens. Log what the trainer "
         "computes itself (in verl, without bypass mode), or score a sample with --score MODEL",
         unused=("trainer_logprob", "trainer_entropy"),
     )

@@ -64,8 +64,8 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     of_all = f"all completions begin with the same {tokens} (ids {', '.join(map(str, *ids))})"
     of_prompts = f"all samples of {agreeing} of {several} prompts begin with the same {tokens}"
     yield Finding(
-        f"{of_all if same else of_prompts}, which the reported probabilities rule out: a template put them there, no "
-        "sampler drew them; they are left out here; log loss_mask 0 for them",
+        f"{of_all if same else of_prompts}, which the reported probabilities rule out. So a template put these tokens "
+        "there, and no sampler drew them. They are left out here: log loss_mask 0 for these tokens",
         not_drawn=Places(positions=tuple(forced)),
     )
 

@@ -49,8 +49,8 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     has = "no rollout_logprob" if np.isnan(number) else f"the rollout_logprob {number:g}"
     yield Finding(
         f"around {count} of {edges.total()} stretches that were not sampled ({has}) the loss mask begins {_off(late)} "
-        f"and ends {_off(late_at_end)}: it counts {trained * count} tokens that the policy did not sample and leaves "
-        f"out {left_out * count} that it did; move it to where sampling stopped and went on",
+        f"and ends {_off(late_at_end)}. So the mask counts {trained * count} tokens that the policy did not sample and "
+        f"leaves out {left_out * count} sampled ones. Move the mask to where sampling stopped and went on",
         not_drawn=Places("rollout_logprob", number),
         mask_off=True,
     )

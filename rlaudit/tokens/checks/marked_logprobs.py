@@ -174,17 +174,21 @@ class _Marked:
         who = f"{self.tokens} tokens in {self.sequences} of {self.batch.sequences} sequences have {has}, {words}"
         if places.last and self.column == "trainer_logprob":
             what = "the trainer left the end token out, as a loss that ignores pad = eos does"
-            instead = "the policy sampled it, so log the trainer's logprob of it"
+            instead = "the policy sampled the end token, so log the trainer's logprob of it"
         elif places.last:
-            what = "it stands for a logprob that is missing, as of an end token that the framework appends"
+            what = "this number stands for a missing logprob, as of an end token that the framework appends"
             instead = "log the sampler's logprob of it, or loss_mask 0 if the sampler did not draw it"
         elif self.column == "trainer_logprob":
-            what = "the trainer computed no logprob there"
-            instead = "log the trainer's logprobs of them, or loss_mask 0 where the policy did not sample them"
+            what = "the trainer computed no logprob of these tokens"
+            instead = (
+                "log the trainer's logprobs of these tokens, or loss_mask 0 for those that the policy did not sample"
+            )
         else:
-            what = "no sampler reported it, as for the tokens of a tool, a template or padding"
-            instead = "log loss_mask 0 for them"
-        return Finding(f"{who}: {what}; {instead}", not_drawn=places, placed=not missing, missing=missing)
+            what = "no sampler reported this number, as for the tokens of a tool, a template or padding"
+            instead = "log loss_mask 0 for these tokens"
+        return Finding(
+            f"{who}: {what}. {instead[0].upper()}{instead[1:]}", not_drawn=places, placed=not missing, missing=missing
+        )
 
 
 CHECK = Check("marked-logprobs", look)

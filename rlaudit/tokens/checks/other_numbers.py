@@ -38,7 +38,7 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
 
 def _turned_back(column: str, ours_T: Floats, others_T: Floats) -> Finding | None:
     highest, lowest = float(ours_T.max()), float(ours_T.min())
-    instead = f"{column} is not used: it holds {{}}; log the natural logarithm of the probability"
+    instead = f"{column} is not used, because it holds {{}}. Log the natural logarithm of the probability"
     if lowest >= 0.0 and highest <= 1.0 + ROUNDING_ABOVE_ZERO and _near(np.log(np.maximum(ours_T, 1e-30)), others_T):
         return Finding(instead.format("probabilities, from 0 to 1"), unused=(column,))
     if lowest >= -ROUNDING_ABOVE_ZERO and _near(-ours_T, others_T):
@@ -47,7 +47,7 @@ def _turned_back(column: str, ours_T: Floats, others_T: Floats) -> Finding | Non
     if added <= MOST_ADDED and lowest >= np.log(added) - NEAR and _near(ours_T, np.log(np.exp(others_T) + added)):
         return Finding(
             f"{column} lies between {lowest:.4g} and {highest:.2g}, above 0 for sure tokens and never lower for rare "
-            f"ones: it is log(p + {added:.1g}); log the logarithm of the probability alone",
+            f"ones, so it is log(p + {added:.1g}). Log the logarithm of the probability alone",
             capped=(column,),
             placed=True,
         )

@@ -36,8 +36,8 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
         return
     yield Finding(
         f"in {off_S.sum()} of {looked_S.sum()} sequences only the last token is far off: one side scored an end that "
-        "the other did not sample; last tokens are left out here; log the same end token on both sides, or loss_mask 0 "
-        "for one that was not sampled",
+        "the other did not sample. Last tokens are left out here. Log the same end token on both sides, or loss_mask 0 "
+        "for an end token that was not sampled",
         not_drawn=Places(last=True),
         placed=True,
     )

@@ -64,7 +64,7 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
     in_bits = _near_bits(*_scale(logprobs_T, entropy_T)) and _bounded_in_bits(least_T, entropy_T)
     if in_bits or _in_bits(logprobs_T, entropy_T):
         yield Finding(
-            f"column {COLUMN} is not used: it is in bits, {BITS:.2f} times what it would be in nats; log it in nats",
+            f"column {COLUMN} is not used: it is in bits, {BITS:.2f} times what it would be in nats. Log it in nats",
             unused=(COLUMN,),
         )
 
@@ -80,12 +80,12 @@ def bounds(logprobs_T: Floats) -> tuple[Floats, Floats]:
 def _sentence(entropy_T: Floats, count: int, words: str) -> str:
     if not entropy_T.any():
         return (
-            f"column {COLUMN} is not used: it is 0 in all {len(entropy_T)} tokens, {count} of which are not sure; log "
+            f"column {COLUMN} is not used: it is 0 in all {len(entropy_T)} tokens, {count} of which are not sure. Log "
             "the entropy, in nats, of the distribution that trainer_logprob is of"
         )
     return (
         f"column {COLUMN} is not used: in {count} of {len(entropy_T)} tokens it is {words} that this trainer_logprob "
-        "allows (logits before the temperature, another unit, other rows); log the entropy, in nats, of the "
+        "allows (logits before the temperature, another unit, other rows). Log the entropy, in nats, of the "
         "distribution that trainer_logprob is of"
     )
 

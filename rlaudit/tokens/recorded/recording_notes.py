@@ -39,7 +39,9 @@ def _notes(log: RecordedLog) -> Iterator[str]:
         policy = "old policy" if Role.OLD in scored_for else "policy in training"
         yield f"these trainer logprobs are the ones that the loss used for the {policy}"
     if any(served.first_sampled for served in log.recording.served):
-        yield "the engine received new weights before its first sample; --score assumes that MODEL has these weights"
+        yield (
+            "the engine received new weights before its first sample, so give --score MODEL a model with these weights"
+        )
 
 
 def not_seen(log: RecordedLog) -> tuple[str, ...]:
@@ -57,10 +59,13 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
             f"sequences were sampled with {judged}"
         )
     if log.group is not None and json.loads(log.group.others):
-        yield f"the effect of {log.group.others} on the tokens is not among the meanings that are tried"
+        yield f"it was not tested how {log.group.others} changes the tokens"
     yield from _of_trainer(log)
     if inside := sum(sequence.inside for sequence in log.sequences):
-        yield f"{inside} tokens were sampled while weights were updated: their version is the one before"
+        yield (
+            f"{inside} tokens were sampled while weights were updated. They count as tokens of the version before "
+            "the update"
+        )
     if unknown := sum(sequence.unknown for sequence in log.sequences):
         yield f"the weights that sampled {unknown} tokens are unknown"
     numbers = [len(served.updates) for served in log.recording.served]

@@ -36,7 +36,7 @@ def test_what_is_of_no_version_is_named_where_scores_fit_nothing() -> None:
     scored = cold(v1=0.3, v0=0.3)
     parts = judge_parts(read(q=None, k="1"), scored.tokens(), MARGIN)
     assert parts.verdict is Verdict.MISMATCH
-    assert parts.because == "q holds what is of no version"
+    assert parts.because == "q holds values of no known version"
 
 
 def test_scores_that_fit_the_new_weights_and_a_clean_read_back_prove_the_update() -> None:
@@ -75,4 +75,4 @@ def test_a_read_back_that_the_scores_contradict_shows_nothing() -> None:
 def test_scores_that_fit_nothing_are_a_mismatch_without_a_culprit() -> None:
     scored = cold(v1=0.3, v0=0.3)
     parts = judge_parts(read(w="1"), scored.tokens(), MARGIN)
-    assert parts.verdict is Verdict.MISMATCH and "nothing that was read explains it" in parts.because
+    assert parts.verdict is Verdict.MISMATCH and "do not explain this" in parts.because

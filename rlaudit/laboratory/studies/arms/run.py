@@ -194,7 +194,7 @@ def _needless(block: BlockPlan, arm: Arm, arms: Mapping[ArmId, FinishedArm]) -> 
         return None
     if any(_in_force(first) != _in_force(candidate) for first in tried):
         return None
-    return f"{arm.factor} changed nothing in the loaded engine"
+    return f"the loaded engine is the same with and without {arm.factor}"
 
 
 def _in_force(finished_arm: FinishedArm) -> tuple[Any, Treatment]:

@@ -141,10 +141,21 @@ def _bisection(report: "Report") -> list[Block]:
     lines = (
         [f"the ends agree in {metric}: nothing between them was measured"]
         if neighbours is None
-        else [f"{metric} moves between {neighbours[0]} and {neighbours[1]}; a move taken back is not seen"]
+        else [
+            f"{metric} moves between {neighbours[0]} and {neighbours[1]}; a move that a later release took back is "
+            "not seen"
+        ]
     )
-    lines += [f"not measured, between them: {', '.join(bisection.unmeasured)}"] if bisection.unmeasured else []
-    lines += [f"apart from both ends, so not one move: {', '.join(bisection.elsewhere)}"] if bisection.elsewhere else []
+    lines += (
+        [f"releases between them that were not measured: {', '.join(bisection.unmeasured)}"]
+        if bisection.unmeasured
+        else []
+    )
+    lines += (
+        [f"releases that differ from both ends, so that there is more than one move: {', '.join(bisection.elsewhere)}"]
+        if bisection.elsewhere
+        else []
+    )
     blocks: list[Block] = [Table(("vLLM", "engine", metric), rows, "The release that moves it"), Lines(lines)]
     blocks += [Lines(bisection.moved, "Defaults that differ")] if bisection.moved else []
     blocks += [Lines(bisection.advisories, "Known defects")] if bisection.advisories else []
@@ -182,14 +193,19 @@ def _arms(report: "Report", block: str) -> list[Block]:
             rows.append(_arm(arm))
         else:
             alike.setdefault(short_name(first.name), []).append(short_name(arm.name))
-    lines = [f"these arms have the same figures as {name}: {', '.join(names)}" for name, names in alike.items()]
+    lines = [
+        f"{counted(len(names), 'arm')} {'has' if len(names) == 1 else 'have'} the same figures as {name!r}: "
+        f"{', '.join(map(repr, names))}"
+        for name, names in alike.items()
+    ]
     repeats = next((part.repeats for part in report.get("blocks", ()) if part.name == block), None) or {}
     lines += [
-        f"{short_name(name)}: bytes differ from the first run in {interval(share)} of {counted(share.tokens, 'token')} "
+        f"arm {short_name(name)!r}: bytes differ from the first run in {interval(share)} of "
+        f"{counted(share.tokens, 'token')} "
         "that both sampled"
         for name, share in repeats.items()
     ]
-    title = f"Arms of {block}, rollout against trainer (95 % intervals over prompts)"
+    title = f"Block {block!r}: rollout against trainer, arm by arm (95 % intervals over prompts)"
     return [Table(ARMS, rows, title, on_terminal=1 + len(TELLING)), *([Lines(lines)] if lines else [])]
 
 
@@ -208,7 +224,7 @@ def _replays(report: "Report") -> list[Block]:
             [name, *(interval(measurements.get(metric)) for metric in HEADLINE), str(measurements["k3"].tokens)]
             for name, measurements in {**recorded, **against}.items()
         ]
-        title = f"Recorded tokens, replayed in {block.name} (95 % intervals over prompts)"
+        title = f"Block {block.name!r}: recorded tokens, replayed (95 % intervals over prompts)"
         shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))
         differing = [f"{name}: recorded {before}, replayed {now}" for name, (before, now) in replay.differing.items()]
         missing = [f"{name}: {counted(count, 'token')} not reported" for name, count in replay.not_reported.items()]
@@ -244,7 +260,7 @@ def _factors(report: "Report", blocks: Sequence[str]) -> list[Block]:
     tables: list[Block] = []
     for block in blocks:
         rows = [_effect(effect) for effect in report["effects"] if effect.block == block and effect.worth_a_row]
-        title = f"Factors of {block}, paired by prompt"
+        title = f"Block {block!r}: factors, paired by prompt"
         tables += [Table(FACTORS, rows, title, on_terminal=len(FACTORS) - 1)] if rows else []
     return tables
 
@@ -265,15 +281,17 @@ def _loaded(report: "Report") -> list[Block]:
     """Return what the workers loaded and ran: each difference, then what all arms of a block share."""
     blocks: list[Block] = []
     for engines in loaded_engines(report):
-        title = f"What the engines of {engines.block} run with, as read in their workers"
-        rows = [
-            [label, ", ".join(f"{value} ({arms})" for value, arms in values)] for label, values in engines.differing
+        title = f"Block {engines.block!r}: what its engines run with, as read in their workers"
+        rows = [[label, "; ".join(f"{value}: {arms}" for value, arms in values)] for label, values in engines.differing]
+        shared = [
+            f"all arms, {kind}: {', '.join(f'{label} = {value}' for label, value in engines.shared if label in labels)}"
+            for kind, labels in KINDS.items()
+            if any(label in labels for label, _ in engines.shared)
         ]
-        shared = ", ".join(f"{label} = {value}" for label, value in engines.shared)
         if rows:
-            blocks.append(Table(("seen in the workers", "value (arms)"), rows, title, headed=False))
+            blocks.append(Table(("seen in the workers", "value: arms"), rows, title, headed=False))
         if shared:
-            blocks.append(Lines([f"all arms: {shared}"], "" if rows else title, mark=""))
+            blocks.append(Lines(shared, "" if rows else title, mark=""))
     return blocks
 
 
@@ -325,7 +343,7 @@ def _how_sure(report: "Report") -> str:
 def _next(report: "Report") -> str:
     """Return the next step of the first layer that does not match."""
     unsettled = [layer.next for layer in report["layers"] if not layer.verdict.passes]
-    return unsettled[0] if unsettled else "nothing: all three layers match on these prompts"
+    return unsettled[0] if unsettled else "nothing to do: all three layers match on these prompts"
 
 
 # In reading order. What else a worker reports stands in the JSON report.
@@ -333,7 +351,7 @@ LABELS = {
     "model_runner": "model runner",
     "attention_backend": "attention",
     "attention_version": "attention kernels",
-    "cudagraph_mode": "CUDA graphs",
+    "cudagraph_mode": "CUDA graph mode",
     "compilation": "torch.compile",
     "sampler": "sampler",
     "moe_backend": "experts",
@@ -345,10 +363,20 @@ LABELS = {
     "gpu": "GPU",
     "compute_capability": "compute capability",
     "driver": "driver",
-    "torch_cuda": "CUDA of torch",
+    "torch_cuda": "torch's CUDA version",
+}
+# What all arms share is listed by kind.
+KINDS = {
+    "engine": {
+        *("model runner", "attention", "attention kernels", "sampler", "experts", "all-reduce", "cascade attention"),
+    },
+    "compilation": {"torch.compile", "CUDA graph mode", "CUDA graph modes replayed"},
+    "numbers": {"quantization", "weights", "KV cache", "KV block size"},
+    "machine": {"GPU", "compute capability", "driver", "torch's CUDA version"},
+    "logprobs": {"logprobs change with the batch", "prompt logprobs"},
 }
 NOT_SEEN = "not seen"
-NOT_THERE = "none in this build"
+NOT_THERE = "not in this build"
 # More arms with the same value are "all others".
 NAMED = 4
 
@@ -431,8 +459,8 @@ def _prompt_logprobs(arm: Arm) -> str | None:
 
 
 RAN = {
-    "CUDA graphs replayed": _graphs_run,
+    "CUDA graph modes replayed": _graphs_run,
     "cascade attention": _cascade,
-    "logprobs that change with the batch": _batch_dependence,
+    "logprobs change with the batch": _batch_dependence,
     "prompt logprobs": _prompt_logprobs,
 }

@@ -23,7 +23,8 @@ def outline(report: "Report") -> Outline:
         [
             Section("order", f"Order: {curves.order.precedence}", [Lines(_order(curves), mark="")], leads=True),
             Section("metrics", "Metrics", [table] if table.rows else []),
-            Section("meaning", "What they are", [Entries([(metric.name, _details(metric)) for metric in compared])]
+            Section("meaning", "What they are (d = trainer - rollout logprob, r = exp "
+            "d)", [Entries([(metric.name, _details(metric)) for metric in compared])]
                     if compared else []),
             listed("not-used", "Not used", _problems(curves), mark=""),
             not_seen(report, mark=""),
@@ -50,9 +51,9 @@ def title(curves: Curves) -> str:
     """Return how many metrics separated, of how many, and which runs were compared."""
     compared = _compared(curves)
     separated = sum(metric.outcome == "separated" for metric in compared)
-    outcome = f"{separated} of {len(compared)} metrics separated" if compared else "nothing could be compared"
+    outcome = f"{separated} of {len(compared)} metrics separated" if compared else "no metric could be compared"
     candidates, references = (", ".join(run.name for run in side) for side in (curves.candidates, curves.reference))
-    return f"{outcome}: {candidates} against {references}"
+    return f"{outcome} between {candidates} and the reference ({references})"
 
 
 def _runs(curves: Curves) -> list[str]:
@@ -76,14 +77,15 @@ def _row(metric: CurveMetric) -> list[str]:
 
 def _details(metric: CurveMetric) -> list[str]:
     """Return what a metric is, why it has its outcome, and what else was seen."""
-    lines = ["a name of no framework known here: its definition is not known"]
+    lines = ["this is a name of no framework that rlaudit knows, so its definition is not known"]
     if metric.canonical is not None:
-        weights = f"trainer logprobs {metric.trainer_logprobs}" if metric.trainer_logprobs else ""
-        meaning = "; ".join(filter(None, (metric.definition, metric.clipping, weights)))
+        weights = f"Trainer logprobs are {metric.trainer_logprobs}" if metric.trainer_logprobs else ""
+        clipping = f"Logged {metric.clipping}" if metric.clipping else ""
+        meaning = ". ".join(filter(None, (metric.definition, clipping, weights)))
         lines = [f"{metric.canonical} ({metric.framework}): {meaning}"]
     if metric.candidate_name not in (None, metric.name):
         lines.append(f"in the candidate: {metric.candidate_name}")
-    lines.append(metric.because + (" (on the logarithm)" if metric.logarithm else ""))
+    lines.append(metric.because + (" (tested on the logarithm)" if metric.logarithm else ""))
     return [*lines, *metric.notes]
 
 
@@ -106,6 +108,6 @@ def _problems(curves: Curves) -> list[str]:
 def _method(curves: Curves) -> list[str]:
     """Return what the band is made of and what the test assumes."""
     return [
-        f"band: {curves.band}; a false alarm anywhere in this report has probability {curves.alpha:g}",
+        f"the band is the {curves.band}. The probability of a false alarm anywhere in this report is {curves.alpha:g}",
         *curves.assumptions,
     ]

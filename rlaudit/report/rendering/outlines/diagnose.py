@@ -95,7 +95,7 @@ def _row(difference: Difference) -> list[str]:
 def _value(difference: Difference, ran: Any, written: Any) -> str:
     """Return what ran, and what was written for it if that is something else."""
     if difference.old == difference.new:
-        return f"{shown(ran)} ({'left to vLLM' if written is None else f'written {shown(written)}'})"
+        return f"{shown(ran)} ({'left to vLLM' if written is None else f'config: {shown(written)}'})"
     if written is None or written == ran:
         return "-" if ran is None else shown(ran)
-    return f"{shown(ran)} (written {shown(written)})"
+    return f"{shown(ran)} (config: {shown(written)})"

@@ -55,7 +55,7 @@ def title(learned: "LearnedGates") -> str:
     outside = sum(held.verdict is Verdict.OUTSIDE for held in learned.judged)
     unknown = sum(held.verdict is Verdict.UNKNOWN for held in learned.judged)
     open_ = f", {unknown} not judged" if unknown else ""
-    return f"{outside} of {gates} left{open_}: {learned.name} against {runs} of today's stack"
+    return f"{learned.name} is outside {outside} of {gates}{open_}; {runs} of today's stack set the limits"
 
 
 def limit(gate: LearnedGate) -> str:

@@ -52,4 +52,4 @@ def _held_against_claims(releases: Releases) -> list[str]:
         for version, title, word, claim in claimed
         if word.lower() != claim.lower()
     ]
-    return [f"{len(claimed) - len(others)} of {len(claimed)} values are as inspect says", *others]
+    return [f"{len(claimed) - len(others)} of {len(claimed)} values are what inspect says", *others]

@@ -47,7 +47,7 @@ def _picture(slug: str, name: str, lags: Sequence[Lag]) -> Picture:
         ),
         HEIGHT,
         lambda figure: _draw(figure, lags),
-        [Sparkline(name, [group.tokens for group in lags], f"lag {lags[0].lag} to {lags[-1].lag}, tokens")],
+        [Sparkline(name, [group.tokens for group in lags], f"number of tokens at lag {lags[0].lag} to {lags[-1].lag}")],
     )
 
 

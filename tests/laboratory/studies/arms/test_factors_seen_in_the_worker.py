@@ -39,7 +39,7 @@ def test_cascade_attention_that_is_allowed_and_never_used_is_not_on_and_says_wha
 
 def test_cascade_attention_is_on_where_batches_used_it() -> None:
     counted = {"considered": 40, "used": 12, "longest_prefix": 512, "most_requests": 24}
-    assert cascade(ALLOWED, counted) == Observation("on", "12 of 40 batches used it")
+    assert cascade(ALLOWED, counted) == Observation("on", "12 of 40 batches used cascade attention")
 
 
 def test_cascade_attention_that_is_forbidden_is_off() -> None:

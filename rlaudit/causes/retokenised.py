@@ -30,6 +30,6 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
     signature=signature,
-    falsifier="the token ids are the same on both sides",
+    falsifier="in the training itself, both sides have the same token ids: then only the log was tokenised again",
     next="pass token ids in and out (return_token_ids) instead of text",
 )

@@ -87,8 +87,8 @@ def say_path_of_arm(
         return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            "in no arm do the logprobs mean what the trainer assumes. Above, each engine is compared by what its own "
-            "logprobs mean",
+            "in no arm do the logprobs mean what the trainer assumes. The two engines are compared above, with what "
+            "each one's logprobs mean taken into account",
             following=LAYER_1_FIRST,
         )
     arm, distance = judged
@@ -607,4 +607,4 @@ def _prompts_to_decide(distance: Distance) -> str:
     if needed > MOST_ASKED:
         return f"more than {MOST_ASKED} prompts, so rather compare with today's engine (--before ROLLOUTS)"
     least = max(math.ceil(needed), FEWEST_PROMPTS)
-    return f"about {least} such prompts, or compare with today's engine (--before ROLLOUTS)"
+    return f"about {least} prompts like these, or compare with today's engine (--before ROLLOUTS)"

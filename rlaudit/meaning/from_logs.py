@@ -23,7 +23,15 @@ from scipy.special import log_ndtr
 
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW, Semantics, flattening_left_out
-from rlaudit.meaning.from_siblings import SAME_STEP, SPOILED, Siblings, keeps_odds, nearer_each_other, smallest_of
+from rlaudit.meaning.from_siblings import (
+    SAME_STEP,
+    SPOILED,
+    Siblings,
+    apart_of,
+    keeps_odds,
+    nearer_each_other,
+    smallest_of,
+)
 from rlaudit.meaning.limits import (
     LARGEST_MASS,
     LARGEST_MEAN_RATIO,
@@ -91,7 +99,8 @@ def meaning_of_logs(
         first_choices=first,
         sharp=sharp,
         reported_step=reported_step(evidence),
-        apart=evidence.k2,
+        k2=evidence.k2,
+        apart=apart_of(evidence.log_ratio_T),
         temperature=temperature_ratio(evidence),
         shift=constant_shift(evidence),
         one_sided=one_sidedness(evidence),
@@ -189,7 +198,7 @@ def _too_high(figures: LoggedFigures) -> bool:
     What it leaves out moves each token by another amount: one difference at every token is none of it.
     """
     low = (figures.ratio.low if figures.ratio is not None else None) or 0.0
-    return low > MEAN_RATIO_EFFECT and figures.apart > math.log1p(low) ** 2
+    return low > MEAN_RATIO_EFFECT and figures.k2 > math.log1p(low) ** 2
 
 
 def misreported(requested: Semantics, sharper: bool, left_out: bool = False) -> Kind:

@@ -11,13 +11,14 @@ Fewer agreements than reported show something only if the samples were seen to r
 differ agree less as well.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
-from rlaudit.arrays import Integers
+from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.broken_groups import Broken, broken, copied
 from rlaudit.meaning.siblings import Agreement, SharedDraws, agreement, shared_draws
 from rlaudit.meaning.token_tests import TEMPERATURE_EFFECT
@@ -32,6 +33,8 @@ SAME_STEP = SAME_TEMPERATURE / (1.0 + SAME_TEMPERATURE)
 # Where samples share a context they may end more often than elsewhere, so many times. Simulated, 2026-11, 4 to 20
 # tokens each: at 1 no log without a fault is off, at 1.25 a temperature of 0.67 shows from 12 tokens on.
 MOST_ENDS = 1.25
+# Nats. Further apart two distributions cannot move any share, by Pinsker's inequality: sqrt(2 / 2) is all of it.
+MOST_APART = 2.0
 # The lightest filters that published configs set.
 LIGHT_MIN_P = 0.02
 LIGHT_TOP_K = 50
@@ -70,8 +73,8 @@ class Siblings:
     broken: tuple[Broken, ...]
     # How many prompts hold copies, if not all do.
     left_out: int = 0
-    # Half the mean squared log ratio of the draws, nats; None without a trainer.
-    apart: float | None = None
+    # `apart_of` the draws, nats; infinity without a trainer.
+    apart: float = math.inf
 
     @property
     def sides(self) -> dict[Side, Agreement]:
@@ -109,19 +112,28 @@ class Siblings:
         """Whether the tokens lie as far from the one side as from the other."""
         if self.trainer is None:
             return False
-        if self.apart is not None and nearer_each_other(self.apart, self.report.excess.value):
+        if nearer_each_other(self.apart, self.report.excess.value):
             return True
         if not self.off(self.trainer):
             return False
         return self.report.step.low <= self.trainer.step.high and self.trainer.step.low <= self.report.step.high
 
 
+def apart_of(log_ratio_T: Floats) -> float:
+    """Return half the mean squared log ratio, nats: about the divergence of the two sides. None finite: infinity.
+
+    A token counts at most MOST_APART: one that is far off moves no share by more than one token does.
+    """
+    halves_T = 0.5 * np.square(log_ratio_T[np.isfinite(log_ratio_T)])
+    return float(np.minimum(halves_T, MOST_APART).mean()) if halves_T.size else math.inf
+
+
 def nearer_each_other(apart: float, deviation: float) -> bool:
     """Return whether two sides are too near each other for the one to be off and the other not.
 
-    apart: half the mean squared log ratio, nats. deviation: of the share of draws with a property, from what the one
-    side says. By Pinsker's inequality what tokens were drawn from is at least 2 deviation^2 nats away from that side;
-    half of it is a margin for estimates.
+    apart: `apart_of` both, nats. deviation: of the share of draws with a property, from what the one side says. By
+    Pinsker's inequality what tokens were drawn from is at least 2 deviation^2 nats away from that side; half of it is
+    a margin for estimates.
     """
     return apart < deviation**2
 
@@ -141,16 +153,11 @@ def siblings_of(groups: tuple[TokenBatch, Integers] | None, ends_missing: float 
     )
     if report is None:
         return None
-    siblings = Siblings(report, trainer, wrong, int(copied_P.sum()), _apart(draws))
+    apart = apart_of(draws.trainer_logprobs_N - draws.rollout_logprobs_N)
+    siblings = Siblings(report, trainer, wrong, int(copied_P.sum()), apart)
     if ends_missing and not _off_without_ends(siblings, draws, ends_missing):
         return replace(siblings, broken=(*wrong, Broken.WITHOUT_ENDS))
     return siblings
-
-
-def _apart(draws: SharedDraws) -> float | None:
-    log_ratio_N = draws.trainer_logprobs_N - draws.rollout_logprobs_N
-    log_ratio_N = log_ratio_N[np.isfinite(log_ratio_N)]
-    return 0.5 * float(np.square(log_ratio_N).mean()) if log_ratio_N.size else None
 
 
 def _off_without_ends(siblings: Siblings, draws: SharedDraws, ends_missing: float) -> bool:

@@ -72,6 +72,11 @@ def prompts_to_show(prompts: int, limit: float | None, least: float) -> int:
     return math.ceil(prompts * max(times, 1.1))
 
 
+def in_all(needed: int, prompts: int) -> str:
+    """Say how many prompts are needed, beside how many there are."""
+    return f"about {needed} prompts in place of these {prompts}"
+
+
 def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
     """Return what is too little for a verdict, each with how much more settles it."""
     lines = []
@@ -79,13 +84,12 @@ def too_little(limits: Limits, prompts: int, sequences: int) -> Sequence[str]:
         shown = "" if limits.mean_ratio is None else f" (now only {percent(limits.mean_ratio)} or more shows)"
         needed = max(prompts_to_show(prompts, limits.mean_ratio, LARGEST_MEAN_RATIO), FEWEST_CLUSTERS)
         lines.append(
-            f"take about {needed} such prompts: a mean ratio off by {percent(LARGEST_MEAN_RATIO)} would then "
-            f"show{shown}"
+            f"take {in_all(needed, prompts)}: a mean ratio off by {percent(LARGEST_MEAN_RATIO)} would then show{shown}"
         )
     step = limits.inverse_temperature
     if step is not None and step > LARGEST_STEP:
         needed = prompts_to_show(prompts, step, LARGEST_STEP)
-        lines.append(f"take about {needed} such prompts: a temperature off by {percent(LARGEST_STEP)} would then show")
+        lines.append(f"take {in_all(needed, prompts)}: a temperature off by {percent(LARGEST_STEP)} would then show")
     if limits.mass is not None and limits.mass > LARGEST_MASS:
         now = f" (now a filter that cuts {percent(limits.mass)} may stay hidden)" if limits.mass < 1 else ""
         lines.append(f"take more samples of each prompt to show a filter{now}")

@@ -172,7 +172,9 @@ class LoggedFigures:
     recomputed: bool = False
     # Relative change of 1/T from the trainer to the report, by the trainer's entropies.
     reported_step: float | None = None
-    # Half the mean squared log ratio, nats; of rollouts alone no first choice is looked at.
+    # Half the mean squared log ratio, and how far apart both sides are by it (`apart_of`), nats; of rollouts alone no
+    # first choice is looked at.
+    k2: float = math.inf
     apart: float = math.inf
     # What would have been shown.
     limits: Limits = field(default_factory=Limits)

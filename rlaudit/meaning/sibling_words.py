@@ -182,7 +182,7 @@ def leaning_of_siblings(siblings: Siblings) -> str:
 def _line(name: str, side: Agreement) -> str:
     low, high, cut = side.step.low, side.step.high, cut_of(side)
     shows = (
-        f"are consistent with the temperature of {name}"
+        f"do not contradict the temperature of {name}"
         if low <= 0 <= high
         else f"show another temperature than {name}, or a filter"
     )

@@ -9,6 +9,7 @@ from rlaudit.meaning.from_siblings import SAME_STEP, Siblings
 from rlaudit.meaning.least_data import OF_A_BIAS
 from rlaudit.meaning.limit_words import (
     GROUPS_OR_ENTROPY,
+    in_all,
     percent,
     prompts_to_show,
     sentences,
@@ -389,7 +390,7 @@ def _too_little(figures: LoggedFigures, size: str) -> Conclusion:
 
 
 def _twice(figures: LoggedFigures) -> str:
-    return f"twice as many such prompts ({2 * figures.prompts})"
+    return f"twice as many prompts like these ({2 * figures.prompts})"
 
 
 def _more_than_nothing(figures: LoggedFigures) -> str:
@@ -401,7 +402,7 @@ def _more_than_nothing(figures: LoggedFigures) -> str:
             return f"to reach MATCH, {what_would_tell(siblings)}. Without this, {unseen}"
         return f"{GROUPS_OR_ENTROPY if limits.inverse_temperature is None else LOGGED}. Without this, {unseen}"
     needed = prompts_to_show(figures.prompts, limits.inverse_temperature, SAME_STEP)
-    return f"take about {needed} such prompts: a temperature off by {percent(SAME_STEP)} would then show"
+    return f"take {in_all(needed, figures.prompts)}: a temperature off by {percent(SAME_STEP)} would then show"
 
 
 def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:

@@ -64,8 +64,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.WARNING, SETTING, message, _fix(audit), CONFIRM)
     elif head_is_raised and trainer is None:
         message = (
-            "The rollout's head is float32, and the trainer's head has to be float32 as well. This file does not say "
-            "whether it is."
+            "The rollout's head is float32, and this file does not say in which dtype the trainer computes its head. "
+            "It has to be float32, too."
         )
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
     elif head_is_raised and trainer is not Dtype.FLOAT32:
@@ -76,7 +76,10 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _remedy(audit: Audit) -> str:
     if audit.after.version >= HEAD_DTYPE:
         return 'Set hf_overrides={"head_dtype": "float32"}.'
-    return "vLLM can use a float32 head from 0.26.0 on. Before that, use a plug-in, or bfloat16 in the trainer as well."
+    return (
+        "vLLM can compute its head in float32 from 0.26.0 on. With older releases, use a plug-in that does so, or "
+        "compute the trainer's head in bfloat16 as well."
+    )
 
 
 def _fix(audit: Audit) -> Fix | None:

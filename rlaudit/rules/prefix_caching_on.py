@@ -58,8 +58,8 @@ def _finding(audit: Audit) -> Finding:
     )
     if cleaned(audit) is True:
         message += (
-            ". Weight updates empty the prefix cache here, so no old keys and values remain: only the rounding of "
-            "prompts changes"
+            ". Weight updates empty the prefix cache here, so nothing that old weights computed stays in it. Only the "
+            "numbers of prompts are rounded differently"
         )
         severity = Severity.NOTE
     else:

@@ -47,7 +47,7 @@ def test_sampled_logprobs_alone_find_nothing_and_name_the_column_that_shows_the_
 def test_too_little_data_says_how_much_more_settles_it():
     semantic = judged(prompts=10, length=40).layers[0]
     assert semantic.verdict is Verdict.INCONCLUSIVE
-    assert "too few to rule one out" in semantic.because and "such prompts" in semantic.next
+    assert "too few to rule one out" in semantic.because and "prompts in place of these" in semantic.next
 
 
 @pytest.mark.parametrize(("sequences", "shifted", "most"), [(512, 0, 0.006), (512, 2, 0.013), (1, 1, 1.0)])
@@ -73,5 +73,5 @@ def test_limits_are_said_in_units_of_the_reader():
     )
     assert would_have_shown(Limits()) == ""
     needed = too_little(Limits(mean_ratio=0.04, inverse_temperature=0.6, shifted=0.2), prompts=20, sequences=40)
-    assert [line.split(":")[0] for line in needed[:2]] == ["take about 80 such prompts"] * 2
+    assert [line.split(":")[0] for line in needed[:2]] == ["take about 80 prompts in place of these 20"] * 2
     assert needed[2].startswith("take about 80 sequences")

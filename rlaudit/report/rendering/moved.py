@@ -16,8 +16,8 @@ TITLE = "What the move changes"
 NOT_KNOWN = "-"
 # Of a side whose logprobs mean something else: its arm below has another k3.
 UNDER_ITS_MEANING = (
-    "this k3 is computed at the sampling temperature, so logprobs with another meaning do not raise it; "
-    "the figures below use the logprobs as reported"
+    "for this k3, the logprobs of both sides were first brought to the sampling temperature, so raw logprobs do not "
+    "raise it; the figures below use the logprobs as reported"
 )
 
 

@@ -8,9 +8,9 @@ Not covered: how far apart engine and trainer are. A mean of 1 rules nothing out
 give it as well. It says nothing about teacher-forced tokens or clipped ratios. The mean log ratio is no substitute: it
 is 0 only for equal distributions. So it cannot separate two engines that differ from logprobs that are not the
 sampler's.
-Source: change of measure. Frameworks log the mean ratio itself, which is 1 higher. PipelineRL averages the means of
-sequences; if policy_loss is reinforce, it clamps the ratios before. TRL and verl log the mean after truncation, which
-voids the test.
+Source: change of measure. Frameworks log the mean ratio itself, which is 1 higher. PipelineRL takes the mean of each
+sequence, and then the mean of these; with policy_loss=reinforce it clamps each ratio first. TRL and verl log the mean
+after truncation, which voids the test.
 """
 
 from rlaudit.statistics.interval import IntervalMethod

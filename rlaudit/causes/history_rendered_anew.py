@@ -49,7 +49,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     after_T = np.asarray(evidence.columns[COLUMN]) > 0
     because = (
         f"turns after a changed history ({100 * float(after_T.mean()):.0f} % of all tokens) are farther off than the "
-        f"other tokens and make {SHARE}"
+        f"other tokens; this difference alone is {SHARE}"
     )
     outcome = part_signature(evidence, NAME, because)
     if isinstance(outcome, NotTested) or not outcome.large:

@@ -48,7 +48,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     share = float(np.mean(cached_T))
     because = (
         f"tokens after a cached prefix{of_weights} ({100 * share:.0f} % of all tokens) are farther off than the "
-        f"other tokens and make {SHARE}"
+        f"other tokens; this difference alone is {SHARE}"
     )
     return part_signature(evidence, NAME, because)
 

@@ -50,7 +50,7 @@ SHOWN = 4
 NAMED = 4
 # Why a distance that is usual for a dtype is a mismatch.
 FEW_TOKENS = "a few tokens make most of the mismatch, while rounding spreads over all tokens"
-YOUR_RANGE = "the clip range that you stated is narrow, so rounding alone may move as many out of it"
+YOUR_RANGE = "the clip range that you stated is so narrow that rounding alone may be the reason"
 WRONG_IF_UNNAMED = "an ablation that changes one setting brings k3 below the limit: then that setting is the cause"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
@@ -499,7 +499,7 @@ def _usual(usual: UsualDistance, k3: Measurement) -> str:
     if k3.low is not None and k3.low > usual.high:
         return f"{line}; this k3 is larger"
     return (
-        f"{line}, so the size of this k3 alone shows no fault"
+        f"{line}, so a k3 of this size is no evidence of a fault"
         if k3.high is not None and k3.high <= usual.high
         else line
     )
@@ -551,7 +551,7 @@ def _because_consequence(distance: Distance) -> str:
     alone = "" if distance.reference is None else " (the reference cannot serve as a yardstick)"
     least = f"{100 * NOTICEABLE_CLIPPING:.0f} % {_of_rows(distance)}"
     if distance.verdict is Verdict.MATCH:
-        return f"the mismatch alone moves less than {least} out of the clip range{alone}"
+        return f"the mismatch between rollout and trainer moves less than {least} out of the clip range{alone}"
     if distance.verdict is Verdict.MISMATCH and over:
         return f"the mismatch alone pushes {' and '.join(over)} out of the clip range{alone}"
     if _far_sequences(distance):

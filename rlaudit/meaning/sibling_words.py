@@ -58,6 +58,7 @@ AGREE_OTHERWISE = (
     "in new samples of a prompt, two samples draw the same token more or less often than the reported logprobs say"
 )
 LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
+LOGGED_SHOWS = f"{LOGGED}: both show a temperature with fewer tokens"
 
 
 @dataclass(frozen=True)

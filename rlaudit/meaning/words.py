@@ -21,6 +21,7 @@ from rlaudit.meaning.sibling_words import (
     AGREE_OTHERWISE,
     CAUSES,
     LOGGED,
+    LOGGED_SHOWS,
     Conclusion,
     believed_of_siblings,
     evidence_of_siblings,
@@ -385,7 +386,7 @@ def _too_little(figures: LoggedFigures, size: str) -> Conclusion:
     return Conclusion(
         None,
         f"{size} show no mismatch, but they are too few to rule one out{f'. {seen}' if seen else ''}",
-        next=sentences([*needed, f"or {LOGGED}"] if figures.sharp is None else needed),
+        next=sentences([*needed, f"or {LOGGED_SHOWS}"] if figures.sharp is None else needed),
     )
 
 
@@ -429,7 +430,7 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
             return Conclusion(
                 None,
                 f"{leaning_of_siblings(siblings)} ({size}){what_siblings_leave_open(siblings)}",
-                next=sentences((*too_little(figures.limits, figures.prompts, figures.sequences), f"or {LOGGED}")),
+                next=sentences((*too_little(figures.limits, figures.prompts, figures.sequences), f"or {LOGGED_SHOWS}")),
             )
         case _:
             return _open_to_logs(meaning, figures)

@@ -63,7 +63,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
-                f"{loss}, so it is not known with which {lost.name} vLLM {audit.after.version} runs",
+                f"{loss}, so {lost.name} may be on in vLLM {audit.after.version}",
             )
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING

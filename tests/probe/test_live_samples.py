@@ -12,10 +12,16 @@ import toy_server
 from laboratories import Laboratory, known_model
 from toy_server import NEUTRAL, Toy, serving
 
+import rlaudit.probe.samples
 from rlaudit.cli.app import run
 
 RAW = tuple(NEUTRAL)
 CACHES = (toy_server._known, toy_server._listed, toy_server._cumulative)
+
+
+@pytest.fixture(autouse=True)
+def few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rlaudit.probe.samples, "TOKENS", 8)
 
 
 @pytest.fixture
@@ -45,10 +51,10 @@ def test_samples_are_a_table_whose_columns_say_how_they_were_sampled(
     assert code == 1  # the trainer does not replay the filter
     rows = pq.read_table(table).to_pylist()
     assert len(rows) == 128
-    assert document["probe"]["servers"][0]["tokens"] > 4096
+    assert document["probe"]["servers"][0]["tokens"] > 128 * 8
     assert {(row["temperature"], row["top_k"]) for row in rows} == {(0.7, 5)}
     for name in ("token_id", "rollout_logprob", "rollout_top_ids", "rollout_top_logprobs"):
-        assert len(rows[0][name]) == 32
+        assert len(rows[0][name]) == 8
     # Five tokens have a probability, and the others that are listed none.
     assert np.isfinite(rows[0]["rollout_top_logprobs"][0]).sum() == 5
     assert run(["compare", str(table), "--output", f"json:{compared}"]) in (0, 3)

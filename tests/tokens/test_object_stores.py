@@ -170,7 +170,7 @@ def test_no_credentials_at_all_are_named(bucket, tmp_path, monkeypatch, capsys):
 def test_a_connection_cut_in_the_middle_is_no_verdict_on_half_a_log(
     name, share, bucket, store, tmp_path, monkeypatch, capsys
 ):
-    data = {"t.jsonl": jsonl, "t.parquet": parquet}.get(name, lambda **of: gzip.compress(jsonl(**of), 0))(prompts=400)
+    data = {"t.jsonl": jsonl, "t.parquet": parquet}.get(name, lambda **of: gzip.compress(jsonl(**of), 0))(prompts=100)
     bucket(name, data)
     with cutting_proxy(store, int(share * len(data))) as address:
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)

@@ -12,6 +12,7 @@ import toy_server
 from laboratories import Laboratory, known_model
 from toy_server import NEUTRAL, Toy, serving
 
+import rlaudit.probe.course
 import rlaudit.probe.samples
 from rlaudit.cli.app import run
 
@@ -20,8 +21,10 @@ CACHES = (toy_server._known, toy_server._listed, toy_server._cumulative)
 
 
 @pytest.fixture(autouse=True)
-def few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+def samples_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few tokens a sample, and no questions of a probe but those about parameters."""
     monkeypatch.setattr(rlaudit.probe.samples, "TOKENS", 8)
+    monkeypatch.setattr(rlaudit.probe.course, "checks", tuple)
 
 
 @pytest.fixture
@@ -122,7 +125,7 @@ def test_rollouts_that_a_server_refuses_are_not_sampled_in_another_way(tmp_path:
 def test_a_budget_that_is_spent_leaves_no_half_of_a_table(tmp_path: Path) -> None:
     table = tmp_path / "live.parquet"
     with serving(Toy()) as address:
-        code, document = probe(tmp_path, address, "--budget", "120", "--tokens", str(table))
+        code, document = probe(tmp_path, address, "--budget", "70", "--tokens", str(table))
     assert code == 3
     assert any("live samples" in line and "budget" in line for line in document["not_seen"])
     assert not table.exists()

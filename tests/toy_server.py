@@ -89,11 +89,8 @@ class Toy:
             rows.append((_name(token, as_ids), _written(seen_V[token]), top))
             said.append(token)
         if self.chat_only:
-            content = [
-                {"token": name, "logprob": logprob, "top_logprobs": [{"token": each, "logprob": top[each]} for each in top]}
-                for name, logprob, top in rows
-            ]
-            return {"logprobs": {"content": content}}
+            content = [(name, logprob, [_entry(*each) for each in top.items()]) for name, logprob, top in rows]
+            return {"logprobs": {"content": [{**_entry(*row[:2]), "top_logprobs": row[2]} for row in content]}}
         logprobs = {
             "tokens": [name for name, _, _ in rows],
             "token_logprobs": [logprob for _, logprob, _ in rows],
@@ -176,6 +173,10 @@ def _ids(prompt: str | Sequence[int]) -> list[int]:
     if not isinstance(prompt, str):
         return list(prompt)
     return [crc32(word.encode()) % WORDS for word in prompt.split()]
+
+
+def _entry(name: str, logprob: float) -> dict[str, Any]:
+    return {"token": name, "logprob": logprob}
 
 
 def _name(token: int, as_ids: bool) -> str:

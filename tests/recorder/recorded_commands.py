@@ -102,7 +102,7 @@ def _become(folder, words, variables, recorder, streams):
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream.fileno(), number)
-        sys.stdin, sys.stdout, sys.stderr = (open(number, mode) for number, mode in enumerate("rww"))
+        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in enumerate("rww"))
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(variables)

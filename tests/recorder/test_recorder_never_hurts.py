@@ -4,7 +4,6 @@ import ast
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from trainings_with_a_stand_in import DISK, ENGINES, SAID, Ended, Place, place, run

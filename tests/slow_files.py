@@ -79,7 +79,7 @@ SECONDS = {
     "probe/test_hostile_servers.py": 4.1,
     "probe/test_live_samples.py": 8.3,
     "probe/test_probe_command.py": 4.8,
-    "probe/test_through_a_bad_proxy.py": 12.0,
+    "probe/test_through_a_bad_proxy.py": 6.9,
     "probe/test_what_a_server_answers.py": 13.3,
     "recorder/test_compare_recording.py": 5.8,
     "recorder/test_damaged_recordings.py": 12.9,

@@ -82,32 +82,19 @@ class Toy:
         number = body.get("top_logprobs") if self.chat_only else body.get("logprobs")
         for _ in range(body["max_tokens"]):
             token = int(np.searchsorted(_cumulative(*_key(prompt, said, asked)), self.rng.random()))
-            seen_V, listed = _listed(*_key(prompt, said, reported), number or 0)
+            seen_V, top = _listed(*_key(prompt, said, reported), number or 0, as_ids)
             if self.noise or off:
                 seen_V = seen_V + self.noise * self.rng.standard_normal(WORDS) + off
-                listed = np.argsort(-seen_V)[: number or 0].tolist()
-            rows.append((token, seen_V, listed))
+                top = _top(seen_V, number or 0, as_ids)
+            rows.append((_name(token, as_ids), _written(seen_V[token]), top))
             said.append(token)
-        names = [_name(token, as_ids) for token, _, _ in rows]
         if self.chat_only:
-            content = [
-                {
-                    "token": name,
-                    "logprob": _written(seen_V[token]),
-                    "top_logprobs": [
-                        {"token": _name(each, as_ids), "logprob": _written(seen_V[each])} for each in listed
-                    ],
-                }
-                for name, (token, seen_V, listed) in zip(names, rows, strict=True)
-            ]
-            return {"logprobs": {"content": content}}
+            content = [(name, logprob, [_entry(*each) for each in top.items()]) for name, logprob, top in rows]
+            return {"logprobs": {"content": [{**_entry(*row[:2]), "top_logprobs": row[2]} for row in content]}}
         logprobs = {
-            "tokens": names,
-            "token_logprobs": [_written(seen_V[token]) for token, seen_V, _ in rows],
-            "top_logprobs": [
-                {_name(each, as_ids): _written(seen_V[each]) for each in {*listed, token}}
-                for token, seen_V, listed in rows
-            ],
+            "tokens": [name for name, _, _ in rows],
+            "token_logprobs": [logprob for _, logprob, _ in rows],
+            "top_logprobs": [{**top, name: logprob} for name, logprob, top in rows],
         }
         choice: dict[str, Any] = {"logprobs": logprobs}
         if body.get("prompt_logprobs") is not None:
@@ -135,9 +122,13 @@ def _cumulative(*key: Any) -> Floats:
 
 
 @lru_cache(maxsize=20_000)
-def _listed(prompt: Any, said: Any, parameters: Any, number: int) -> tuple[Floats, list[int]]:
+def _listed(prompt: Any, said: Any, parameters: Any, number: int, as_ids: bool) -> tuple[Floats, dict[str, float]]:
     seen_V = _known(prompt, said, parameters)
-    return seen_V, np.argsort(-seen_V)[:number].tolist()
+    return seen_V, _top(seen_V, number, as_ids)
+
+
+def _top(seen_V: Floats, number: int, as_ids: bool) -> dict[str, float]:
+    return {_name(each, as_ids): _written(seen_V[each]) for each in np.argsort(-seen_V)[:number].tolist()}
 
 
 @lru_cache(maxsize=20_000)
@@ -182,6 +173,10 @@ def _ids(prompt: str | Sequence[int]) -> list[int]:
     if not isinstance(prompt, str):
         return list(prompt)
     return [crc32(word.encode()) % WORDS for word in prompt.split()]
+
+
+def _entry(name: str, logprob: float) -> dict[str, Any]:
+    return {"token": name, "logprob": logprob}
 
 
 def _name(token: int, as_ids: bool) -> str:

@@ -91,7 +91,8 @@ def a_run(folder: Path, random: Random, whole: Path) -> list[str]:
     looks = (("report", run_dir), ("report", run_dir / REPORT), ("diagnose", run_dir), ("compare", run_dir))
     command, place = random.choice(looks)
     arm = ("--arm", "candidate", "--quiet") if command == "compare" else ()
-    return [command, str(place), *arm, *(word for name in FORMATS for word in ("--output", f"{name}:{folder / name}"))]
+    outputs = (word for name in random.sample(FORMATS, 3) for word in ("--output", f"{name}:{folder / name}"))
+    return [command, str(place), *arm, *outputs]
 
 
 def seal_all_again(run_dir: Path) -> None:

@@ -12,10 +12,19 @@ import toy_server
 from laboratories import Laboratory, known_model
 from toy_server import NEUTRAL, Toy, serving
 
+import rlaudit.probe.course
+import rlaudit.probe.samples
 from rlaudit.cli.app import run
 
 RAW = tuple(NEUTRAL)
 CACHES = (toy_server._known, toy_server._listed, toy_server._cumulative)
+
+
+@pytest.fixture(autouse=True)
+def samples_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few tokens a sample, and no questions of a probe but those about parameters."""
+    monkeypatch.setattr(rlaudit.probe.samples, "TOKENS", 8)
+    monkeypatch.setattr(rlaudit.probe.course, "checks", tuple)
 
 
 @pytest.fixture
@@ -45,10 +54,10 @@ def test_samples_are_a_table_whose_columns_say_how_they_were_sampled(
     assert code == 1  # the trainer does not replay the filter
     rows = pq.read_table(table).to_pylist()
     assert len(rows) == 128
-    assert document["probe"]["servers"][0]["tokens"] > 4096
+    assert document["probe"]["servers"][0]["tokens"] > 128 * 8
     assert {(row["temperature"], row["top_k"]) for row in rows} == {(0.7, 5)}
     for name in ("token_id", "rollout_logprob", "rollout_top_ids", "rollout_top_logprobs"):
-        assert len(rows[0][name]) == 32
+        assert len(rows[0][name]) == 8
     # Five tokens have a probability, and the others that are listed none.
     assert np.isfinite(rows[0]["rollout_top_logprobs"][0]).sum() == 5
     assert run(["compare", str(table), "--output", f"json:{compared}"]) in (0, 3)
@@ -116,7 +125,7 @@ def test_rollouts_that_a_server_refuses_are_not_sampled_in_another_way(tmp_path:
 def test_a_budget_that_is_spent_leaves_no_half_of_a_table(tmp_path: Path) -> None:
     table = tmp_path / "live.parquet"
     with serving(Toy()) as address:
-        code, document = probe(tmp_path, address, "--budget", "120", "--tokens", str(table))
+        code, document = probe(tmp_path, address, "--budget", "70", "--tokens", str(table))
     assert code == 3
     assert any("live samples" in line and "budget" in line for line in document["not_seen"])
     assert not table.exists()

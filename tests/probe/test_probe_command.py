@@ -8,6 +8,7 @@ import pytest
 import yaml
 from toy_server import NEUTRAL, Toy, serving
 
+import rlaudit.probe.course
 from rlaudit.cli.app import run
 
 RAW = tuple(NEUTRAL)
@@ -21,7 +22,16 @@ def report(tmp_path: Path, *arguments: str) -> tuple[int, Any]:
 
 @pytest.fixture(scope="module")
 def servers() -> Any:
-    with serving(Toy()) as processed, serving(Toy(leaves_out=RAW)) as raw:
+    """Two servers, each of which is asked once: the tests differ in what is made of its answers."""
+    probe, known = rlaudit.probe.course.probe, {}
+
+    def probed(server: Any, *more: Any) -> Any:
+        if server.address not in known:
+            known[server.address] = probe(server, *more)
+        return known[server.address]
+
+    with pytest.MonkeyPatch.context() as patch, serving(Toy()) as processed, serving(Toy(leaves_out=RAW)) as raw:
+        patch.setattr(rlaudit.probe.course, "probe", probed)
         yield {"processed": processed, "raw": raw}
 
 
@@ -70,10 +80,11 @@ def test_a_move_needs_no_trainer(servers: Any, tmp_path: Path) -> None:
     assert (code, document["move"]["changes"][0]["change"]) == (0, "same")
 
 
-@pytest.mark.parametrize("form", ["text", "concise", "markdown", "html", "junit", "sarif", "github", "gitlab"])
-def test_every_format_shows_a_probe(servers: Any, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["probe", servers["raw"], "--temperature", "0.7", "--quiet", "--output", form]) == 1
-    assert capsys.readouterr().out.strip()
+def test_every_format_shows_a_probe(servers: Any, tmp_path: Path) -> None:
+    forms = ("text", "concise", "markdown", "html", "junit", "sarif", "github", "gitlab")
+    outputs = [f"--output={form}:{tmp_path / form}" for form in forms]
+    assert run(["probe", servers["raw"], "--temperature", "0.7", "--quiet", *outputs]) == 1
+    assert all((tmp_path / form).read_text().strip() for form in forms)
 
 
 def test_the_config_that_is_written_is_read_by_inspect(
@@ -90,8 +101,9 @@ def test_the_config_that_is_written_is_read_by_inspect(
     assert settings["logprobs_mode"] == "processed_logprobs"
 
 
-def test_a_budget_says_what_it_left_unasked(servers: Any, tmp_path: Path) -> None:
-    code, document = report(tmp_path, servers["raw"], "--budget", "50")
+def test_a_budget_says_what_it_left_unasked(tmp_path: Path) -> None:
+    with serving(Toy()) as address:
+        code, document = report(tmp_path, address, "--budget", "50")
     assert code == 3
     assert any("budget" in line for line in document["not_seen"])
 

@@ -7,8 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import warnings
+from contextlib import ExitStack
 from pathlib import Path
 
+import rlaudit.recording.folder
+from rlaudit.cli.app import BUG, main
 from rlaudit.recording.folder import RECORDER
 
 ROOT = Path(__file__).parents[2]
@@ -73,17 +78,43 @@ def environment(folder, **variables):
 
 
 def record(folder, *words, recorder=STAND_IN, stdin="", **variables):
-    """Run `rlaudit record` in a folder to its end."""
-    return subprocess.run(
-        record_words(folder, *words, recorder=recorder),
-        check=False,
-        cwd=folder,
-        env=environment(folder, **variables),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    """Run `rlaudit record` in a folder to its end, in a fork of this process, which has imported rlaudit."""
+    words, variables = ["record", *words], environment(folder, **variables)
+    stood_in = stand_in(folder, recorder)
+    with ExitStack() as stack:
+        streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        streams[0].write(stdin.encode())
+        streams[0].seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads of pytest-xdist, which the fork is without
+            child = os.fork()
+        if not child:
+            _become(folder, words, variables, stood_in, streams)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for stream in streams:
+            stream.seek(0)
+        return subprocess.CompletedProcess(words, code, *(stream.read().decode() for stream in streams[1:]))
+
+
+def _become(folder, words, variables, recorder, streams):
+    """Be the command: this process ends."""
+    code = BUG
+    try:
+        for number, stream in enumerate(streams):
+            os.dup2(stream.fileno(), number)
+        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in enumerate("rww"))
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(variables)
+        sys.path[:0] = variables["PYTHONPATH"].split(os.pathsep)
+        rlaudit.recording.folder.RECORDER = recorder
+        sys.argv, tempfile.tempdir = ["-c", *words], None
+        main()
+    except SystemExit as leaving:
+        code = leaving.code
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def python(code, *words):

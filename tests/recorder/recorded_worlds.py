@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,13 @@ def log_softmax(logits: Floats) -> Floats:
     return shifted - np.log(np.exp(shifted).sum())
 
 
+@lru_cache(maxsize=100_000)
+def _drawn(state: int) -> tuple[Floats, Floats]:
+    """Return the first logits after a context, and what an update adds. Scores ask again for what was sampled."""
+    first, learnt = (np.random.default_rng(one).standard_normal(VOCABULARY) for one in (state, state ^ 0xABCD))
+    return 2.0 * first, learnt
+
+
 @dataclass(frozen=True)
 class World:
     """raw: the engine reports logprobs before the temperature. late: the trainer scores a step's sequences when the
@@ -49,10 +57,8 @@ class World:
 
     def logits(self, version: int, context: tuple[int, ...]) -> Floats:
         """Logits of a model that has learnt for so many updates."""
-        state = hash((self.seed, context)) & 0xFFFFFFFF
-        rng = np.random.default_rng(state)
-        logits = 2.0 * rng.standard_normal(VOCABULARY)
-        return logits + self.drift * version * np.random.default_rng(state ^ 0xABCD).standard_normal(VOCABULARY)
+        first, learnt = _drawn(hash((self.seed, context)) & 0xFFFFFFFF)
+        return first + self.drift * version * learnt
 
     def write(self, folder: Path, ended: bool = True, **sampling: object) -> Path:
         """The recording of a synchronous training in one process."""

@@ -13,7 +13,7 @@ from trainings_with_a_stand_in import place, run, surroundings, words
 
 from rlaudit.recording.recording import open_recording
 
-MOMENTS = 50
+MOMENTS = 20
 # Which process is killed, of an engine that starts how, and about how many calls of the recorder's functions it makes.
 KILLED_ONES = {
     "its only process": ("V1", 5000),

@@ -109,7 +109,7 @@ for number in range(5):
     assert [record["sampling"] for record in here.written().of_kind("request")] == [0] * 5
 
 
-# A million steps of a token each, fifty a request.
+# Steps of a token each, fifty a request.
 LONG = """
 import json, resource, sys, time
 import rlaudit_recorder
@@ -151,13 +151,13 @@ print(json.dumps(found))
 """
 
 
-def test_a_million_steps_do_not_grow_memory(tmp_path: Path) -> None:
-    here, requests = place(tmp_path, prompts=64), 20_000
+def test_hundreds_of_thousands_of_steps_do_not_grow_memory(tmp_path: Path) -> None:
+    here, requests = place(tmp_path, prompts=64), 8_000
     ended = run(requests, recorded=here, program=LONG)
     assert (ended.code, ended.stderr) == (0, "")
     resident = json.loads(ended.stdout)
     # What is remembered of each kept prompt, 400 bytes, and what Python frees late.
-    assert resident[-1] - resident[3] < 6 << 20, resident
+    assert resident[-1] - resident[3] < 1 << 20, resident
     assert here.written().total("tokens") == requests * 50
 
 

@@ -4,7 +4,6 @@ import ast
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from trainings_with_a_stand_in import DISK, ENGINES, SAID, Ended, Place, place, run
@@ -19,7 +18,7 @@ SAID_BY_PYTHON = {"_after_fork", "_keep_writing", "_end"}
 # With one of these nothing is written, or not that something failed.
 UNWRITTEN = {
     *("register", "put", "_begin_file", "_make_file", "_line", "_write", "_write_queued", "_keep_writing", "find_spec"),
-    *("failed", "error_text"),
+    *("failed", "error_text", "_after_fork", "_end"),
 }
 # What this training never comes to: a disk or a limit, a recording that begins and ends within a process
 # (test_record_function.py), and reading weights, which needs torch
@@ -27,26 +26,27 @@ UNWRITTEN = {
 NOT_REACHED = {
     *("this_process", "_say", "_give_up", "drop", "_take_hidden", "_step_begins", "_read_weights", "fingerprints"),
     *("_packed", "_same", "_part", "_counterpart", "_flat_places", "flat_places", "_on_the_host", "_rounded"),
-    *("renamed", "_after_fork", "_end", "begin", "stop", "trainer_functions"),
+    *("renamed", "begin", "stop", "trainer_functions"),
 }
 ARGUMENTS = (1, 3)
 
 
-def functions() -> list[Any]:
-    """Every function of the recorder's files but its guards, each with its file."""
-    files = (RECORDER, *(RECORDER.with_name(f"rlaudit_{name}.py") for name in ("weights", "v0")))
-    nodes = [(file, node) for file in files for node in ast.walk(ast.parse(file.read_text()))]
-    found = [(file, node) for file, node in nodes if isinstance(node, ast.FunctionDef)]
-    return [pytest.param(file, node, id=f"{file.stem}.{node.name}") for file, node in found
-            if node.name not in GUARDS and not node.name.startswith("__")]  # fmt: skip
+FILES = (RECORDER, *(RECORDER.with_name(f"rlaudit_{name}.py") for name in ("weights", "v0")))
 
 
-def sabotaged(file: Path, function: ast.FunctionDef) -> str:
-    """Return the text of a file of the recorder's with one function that raises whenever it is called."""
+def functions(file: Path) -> list[ast.FunctionDef]:
+    """Every function of one of the recorder's files but its guards."""
+    nodes = (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef))
+    return [node for node in nodes if node.name not in GUARDS and not node.name.startswith("__")]
+
+
+def sabotaged(file: Path, *functions: ast.FunctionDef) -> str:
+    """Return the text of a file of the recorder's with functions that raise whenever they are called."""
     lines = file.read_text().splitlines(keepends=True)
-    # Within what the function itself catches.
-    first = next((node.body[0] for node in function.body if isinstance(node, ast.Try)), function.body[0])
-    lines.insert(first.lineno - 1, " " * first.col_offset + f"raise RuntimeError('sabotage of {function.name}')\n")
+    for function in sorted(functions, key=lambda node: node.lineno, reverse=True):
+        # Within what the function itself catches.
+        first = next((node.body[0] for node in function.body if isinstance(node, ast.Try)), function.body[0])
+        lines.insert(first.lineno - 1, " " * first.col_offset + f"raise RuntimeError('sabotage of {function.name}')\n")
     return "".join(lines)
 
 
@@ -71,7 +71,15 @@ def test_a_recorded_training_prints_what_it_prints_without(
     assert run(*ARGUMENTS, recorded=place(tmp_path), engine=engine) == without(engine)
 
 
-@pytest.mark.parametrize(("file", "function"), functions())
+@pytest.mark.parametrize(
+    ("file", "function"),
+    [
+        pytest.param(file, function, id=f"{file.stem}.{function.name}")
+        for file in FILES
+        for function in functions(file)
+        if function.name not in NOT_REACHED
+    ],
+)
 def test_a_function_that_raises_is_named_in_the_recording_and_nothing_of_it_reaches_the_training(
     file: Path, function: ast.FunctionDef, without: Callable[[str], Ended], tmp_path: Path
 ) -> None:
@@ -83,7 +91,16 @@ def test_a_function_that_raises_is_named_in_the_recording_and_nothing_of_it_reac
     assert ended.by_the_program[shown] == without(engine).by_the_program[shown]
     failed = [record["error"] for record in here.written().of_kind("failed")]
     is_named = any(f"sabotage of {function.name} (" in error for error in failed)
-    assert is_named is (function.name not in UNWRITTEN | NOT_REACHED)
+    assert is_named is (function.name not in UNWRITTEN)
+
+
+def test_the_training_comes_to_none_of_the_others(without: Callable[[str], Ended], tmp_path: Path) -> None:
+    here = place(tmp_path)
+    for file in FILES:
+        others = [function for function in functions(file) if function.name in NOT_REACHED]
+        (here.folder / file.name).write_text(sabotaged(file, *others))
+    assert run(*ARGUMENTS, recorded=here).by_the_program == without("V1").by_the_program
+    assert here.written().of_kind("failed") == []
 
 
 @pytest.mark.parametrize("engine", ["V1", "V0"])

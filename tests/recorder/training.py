@@ -3,9 +3,9 @@
 training.py [steps [prompts]]
 """
 
-import asyncio
 import json
 import sys
+from contextlib import suppress
 
 PROMPT_LENGTH = 10
 
@@ -36,9 +36,9 @@ def main(steps=3, prompts=6):
         say("reset", engine.reset_prefix_cache())
         if vllm.IS_V1:
             front_end = AsyncLLM(engine.core)
-            asyncio.run(front_end.pause_generation(mode="keep", clear_cache=False))
+            to_its_end(front_end.pause_generation(mode="keep", clear_cache=False))
             say("reload", sorted(engine.collective_rpc("reload_weights")[0]))
-            asyncio.run(front_end.resume_generation())
+            to_its_end(front_end.resume_generation())
         # In one process, as TRL does, past every call of the engine's.
         held = engine if not vllm.IS_V1 else engine.core
         if "wrapper" in vars(held):
@@ -52,6 +52,13 @@ def main(steps=3, prompts=6):
         say("refused", str(error))
     if hasattr(engine, "shutdown"):
         engine.shutdown()
+
+
+def to_its_end(coroutine):
+    """Run a coroutine that waits for nothing: to import asyncio takes longer than the training."""
+    with suppress(StopIteration):
+        while True:
+            coroutine.send(None)
 
 
 def say(what, given):

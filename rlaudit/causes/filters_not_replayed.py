@@ -4,7 +4,7 @@ Covered: with the trainer's scores (--score), the filter is applied to the score
 reported logprobs. From logs alone, log ratios of one sign and a mean ratio below 1: each log ratio is the log of the
 probability that the filter keeps. The cause is named only if a filter was requested, or if the engine's top logprobs
 show that tokens were cut away. Rounding gives log ratios of both signs, and a constant offset the same log ratio at
-every token. The value of top-p bounds what is cut.
+every token. A top-p of p cuts at most 1 - p of the probability, so a log ratio below log p has another cause.
 Not covered: filters so light that they touch hardly any token. If a filter was not requested and no list of top
 logprobs shows it, the report says that the mean ratio is off, but names no filter.
 Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.

@@ -278,5 +278,5 @@ def _note_sampling(progress: Progress, table: TokenTable, sampling: Meanings) ->
     name = f"{table.part.name}: " if table.part.name else ""
     progress.note(
         f"{name}{table.export.title}, {counted(len(table.files), 'file')}; tokens sampled at "
-        f"{sampling.sampling.name}, trainer logprobs at {sampling.trainer.name} (by {sampling.source})"
+        f"{sampling.sampling.name}, trainer logprobs at {sampling.trainer.name} (source: {sampling.source})"
     )

@@ -68,13 +68,12 @@ class Broken(StrEnum):
     )
     CHOSEN = "groups of samples were chosen by their outcome, since no group is all right or all wrong"
     ONE_OUTCOME = (
-        "all samples have the same reward. If samples were chosen by reward, they look surer than the sampler is"
+        "all samples have the same reward. If they were chosen by it, their tokens look likelier than to the sampler"
     )
     WITHOUT_ENDS = "the end token is not logged. This may be why the other tokens look so sure: log the end token"
     GAPS = (
         "some samples of a prompt are missing, by their ids. If samples were dropped by length, likelihood or ratio, "
-        "the "
-        "rest look surer than the sampler is"
+        "the tokens of the rest look likelier than they were to the sampler"
     )
     UNEVEN = (
         "prompts have different numbers of samples and no rewards, so samples may have been dropped by their outcome"

@@ -195,7 +195,7 @@ def _line(name: str, side: Agreement) -> str:
     bounded = "; ".join(filter(None, bounds))
     return ". ".join(
         [
-            f"the drawn tokens {shows}: 1/T is off by {100 * side.step.value:+.1f} % "
+            f"the drawn tokens {shows}: 1/T, estimated from them, differs by {100 * side.step.value:+.1f} % "
             f"[{100 * low:+.1f} %, {100 * high:+.1f} %]",
             *([f"{bounded[0].upper()}{bounded[1:]}"] if bounded else []),
             f"Basis: {_size(side)}",

@@ -319,7 +319,7 @@ def _ran_on_both_sides(file: InspectedFile, config: InspectedConfig) -> bool:
 
 def not_decided_in(path: str, sentence: str) -> str:
     """Return what is open in a config as a line of the whole report, which may have several."""
-    return f"{path} does not show this: {sentence}"
+    return f"{path}: {sentence}"
 
 
 def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:

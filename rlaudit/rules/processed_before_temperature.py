@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if is_greedy(audit.after) or facts.divides_by_temperature is False:
         return
     heat, cut = temperature(audit.after), filters(audit.after)
-    lacking = f"{engine_of(audit.after)} computes processed logprobs before temperature and filters"
+    lacking = f"Even processed logprobs of {engine_of(audit.after)} leave out temperature and filters"
     remedy = "Move to 0.10.2 or later, which computes them after temperature and filters."
     if isinstance(heat, Unknown):
         reason = f"It is not known whether that matters here: {heat.reason}."

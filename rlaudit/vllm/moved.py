@@ -45,7 +45,10 @@ WHY: Mapping[str, tuple[Layer, str]] = {
     "dtype": (_PATH, "float16 and bfloat16 differ by three bits of mantissa"),
     "kv_cache_dtype": (_PATH, "an fp8 cache costs more precision than everything else here"),
     "prefix_caching_hash_algo": (_PATH, "with a weak hash, different prompts can get the same cached block"),
-    "block_size": (_PATH, "only whole blocks are shared by the prefix cache"),
+    "block_size": (
+        _PATH,
+        "the prefix cache shares only whole blocks, so it shares more or less of a prefix than before",
+    ),
     "enforce_eager": (_PATH, "compiled kernels fuse operations and round differently"),
     "optimization_level": (_PATH, "this level decides which fusions the compiler makes"),
     "gpu_memory_utilization": (_PATH, "the number of blocks decides when requests are preempted and recomputed"),

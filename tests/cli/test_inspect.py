@@ -116,7 +116,7 @@ def test_standard_input_is_read_under_the_name_it_is_given(desk: Desk, monkeypat
     for name, code in (("stdin.yaml", 1), ("x.toml", 3)):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PLAIN.encode())))
         assert desk.inspect("-", "--stdin-name", name) == code
-        assert f"{name}: " in desk.out
+        assert name in desk.out
 
 
 def test_a_release_that_is_not_catalogued_is_said_before_anything_it_is_said_to_do(desk: Desk) -> None:

@@ -11,6 +11,7 @@ from rlaudit.meaning.candidates import Semantics
 from rlaudit.probe.budget import Budget
 from rlaudit.probe.checked import checks
 from rlaudit.probe.course import Probed, probe
+from rlaudit.probe.move import differences
 from rlaudit.probe.server import Server
 
 ALL = tuple(NEUTRAL)
@@ -87,6 +88,10 @@ def test_a_chat_that_lists_five_logprobs_as_texts_tells_what_it_can() -> None:
     assert reports(result)["top_k"] is None
     assert "refuses" in result.parameter("top_k").because
     assert reports(result)["logit_bias"] is None
+    # What one of two servers does not tell is open, and no change.
+    changed, open_on_one = differences(probed(Toy(), "left-out", "draws"), result)
+    assert changed == ["temperature", "top_p", "min_p", *PENALTIES]
+    assert open_on_one == ["top_k", "logit_bias"]
 
 
 @pytest.mark.parametrize("left_out", [(), ALL], ids=["processed", "raw"])
@@ -120,8 +125,6 @@ def test_a_stale_cache_shows_as_a_difference_of_cold_and_warm() -> None:
 
 
 def test_probes_of_a_server_against_itself_find_nothing() -> None:
-    from rlaudit.probe.move import differences
-
     before, *others = (probed(Toy(noise=0.01, seed=seed)) for seed in (7, 0, 1))
     assert [differences(before, after) for after in others] == [([], [])] * 2
 

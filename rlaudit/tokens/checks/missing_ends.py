@@ -42,8 +42,8 @@ def look(batch: TokenBatch) -> Iterator[Finding]:
         return
     yield Finding(
         f"{lost} of {ended} completions that ended early lack a logprob of their end token (mean length "
-        f"{batch.lengths_S[ended_S].mean():.0f} tokens). Without the end tokens, the other tokens look surer "
-        "than they were, so their temperature is not judged. Log the end token with its logprob",
+        f"{batch.lengths_S[ended_S].mean():.0f} tokens). Without the end tokens, the other tokens look likelier "
+        "than they were to the sampler, so their temperature is not judged. Log the end token with its logprob",
         ends_missing=missing,
     )
 

@@ -281,7 +281,7 @@ def _loaded(report: "Report") -> list[Block]:
     """Return what the workers loaded and ran: each difference, then what all arms of a block share."""
     blocks: list[Block] = []
     for engines in loaded_engines(report):
-        title = f"Block {engines.block!r}: what its engines run with, as read in their workers"
+        title = f"Block {engines.block!r}: settings in effect, read from the engines' worker processes"
         rows = [[label, "; ".join(f"{value}: {arms}" for value, arms in values)] for label, values in engines.differing]
         shared = [
             f"all arms, {kind}: {', '.join(f'{label} = {value}' for label, value in engines.shared if label in labels)}"

@@ -236,9 +236,7 @@ def _defaults(report: "Report") -> Section:
 
 def not_seen_elsewhere(report: "Report") -> list[str]:
     """Return what was not seen and belongs to no config: files that were not read, and the limits of all reading."""
-    of_configs = {
-        f"{config.path} does not show this: {line}" for config in report.get("configs", ()) for line in config.not_seen
-    }
+    of_configs = {f"{config.path}: {line}" for config in report.get("configs", ()) for line in config.not_seen}
     return [line for line in report["not_seen"] if line not in of_configs]
 
 

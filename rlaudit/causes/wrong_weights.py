@@ -27,7 +27,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     leaning = signature_of(
         evidence,
         excess.base,
-        f"is what the base model's weights would make (slope {excess.slope_on_base:.2f}; 1 is the base model itself)",
+        f"looks as if the engine used the base model's weights ({excess.slope_on_base:.2f} times the differences that "
+        "these make)",
     )
     if correlation > 0:
         return leaning

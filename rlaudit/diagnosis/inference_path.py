@@ -140,7 +140,7 @@ def _say(
             return judged_as(
                 Layer.INFERENCE_PATH,
                 Verdict.NOT_TESTED,
-                f"fix the semantic layer first, since what the logprobs mean changes every figure here{beneath}",
+                f"the semantic layer must pass first, since what the logprobs mean changes every figure here{beneath}",
                 evidence=evidence if path.corrected else (),
                 following=LAYER_1_FIRST,
             )
@@ -185,7 +185,7 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
     elif path.decided is Decided.ORDINARY:
         because = (
             f"k3 {_with_interval(distance.k3)} nats is what rounding makes in a healthy {usual.dtype} engine (up to "
-            f"{ORDINARY:g}), and no cause shows. Rounding of this size moves {moved}, whichever engine runs"
+            f"{ORDINARY:g}), and no cause shows. Rounding of this size moves {moved} with any engine"
         )
         step = "compare with today's engine (--before ROLLOUTS), which shows smaller faults as well"
         falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"

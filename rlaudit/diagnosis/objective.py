@@ -109,7 +109,7 @@ def _judgement(
         layers = "layer" if len(open_layers) == 1 else "layers"
         open_now = " and the ".join(open_layers)
         because = (
-            f"fix the {open_now} {layers} first, since a correction of the objective would only hide what is wrong"
+            f"the {open_now} {layers} must pass first, since a correction in the loss would only hide what is wrong"
         )
         step = "leave importance-sampling corrections off until the layers above pass"
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
@@ -207,9 +207,8 @@ def _split_lines(split: ObjectiveSplit | None) -> list[str]:
         )
     if split.staleness is not None:
         lines.append(
-            f"staleness makes {100 * split.staleness.value:.0f} % of the backend's k2: the k2 of tokens from the "
-            "newest "
-            "weights (lag 0) is smaller by this share"
+            f"staleness makes {100 * split.staleness.value:.0f} % of the backend's k2: tokens from the newest weights "
+            "(lag 0) have so much less k2 than all tokens together"
         )
     touched = "; ".join(f"{100 * cost.touched:.2f} % with {cost.title}" for cost in split.corrections)
     if touched:

@@ -91,8 +91,7 @@ def _opened(path: Path, files: Sequence[Path], versions: Sequence[tuple[int, int
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for process in processes for sentence in process.missing)]
     missing += [
-        f"rlaudit could not record {part}: this vLLM loaded none of the functions that rlaudit watches for {part}"
-        for part in absent
+        f"rlaudit could not record {part}, since this run loaded none of vLLM's functions for {part}" for part in absent
     ]
     clocks = len({process.clock for process in processes})
     if clocks > 1:

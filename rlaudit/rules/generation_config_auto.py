@@ -71,7 +71,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         if audit.crosses(PENALTIES_FROM_THE_MODEL) and set(left) & set(PENALTIES):
             message += " (the penalties are new in 0.31.0)"
         message += ". Set generation_config=vllm, or write these parameters into every request."
-        fix = audit.fix("take vLLM's neutral sampling defaults", safe=False, generation_config="vllm")
+        fix = audit.fix("use vLLM's neutral sampling defaults", safe=False, generation_config="vllm")
         severity = Severity.WARNING if certain else Severity.NOTE
         yield RULE.finding(audit, severity, "generation_config", message, fix, by=("model",))
 

@@ -16,7 +16,7 @@ _LABELS: Mapping[ActionKind, str] = {
     ActionKind.FIX: "--fix {of}",
     ActionKind.FRAMEWORK: "Take {of}",
     ActionKind.CHANGE: "Change or remove {of}",
-    ActionKind.UNSAFE_FIX: "Run --fix=unsafe if you accept that results change: {of}",
+    ActionKind.UNSAFE_FIX: "If you accept that results change, let --fix=unsafe do this: {of}",
     ActionKind.DECIDE: "Decide on {of}",
     ActionKind.RECORD: "Record the run: rlaudit record -- COMMAND",
 }

@@ -192,7 +192,7 @@ def _arms(report: "Report", block: str) -> list[Block]:
             shown.append(arm)
             rows.append(_arm(arm))
         else:
-            alike.setdefault(short_name(first.name), []).append(short_name(arm.name))
+            alike.setdefault(first.name, []).append(arm.name)
     lines = [
         f"{counted(len(names), 'arm')} {'has' if len(names) == 1 else 'have'} the same figures as {name!r}: "
         f"{', '.join(map(repr, names))}"

@@ -290,6 +290,16 @@ def test_temperatures_are_told_from_the_top_logprobs_of_both_sides(reported, tra
     )
     found = judged(batch, sampling=Semantics(0.7), trainer=Semantics(trained))
     assert found.names == ({name} if name else frozenset())
+    # A penalty that only the engine applies moves them as well.
+    assert judged(batch, sampling=Semantics(0.7, presence_penalty=0.5), trainer=Semantics(trained)).names == frozenset()
+
+
+def test_what_leans_is_listed_by_its_own_layer():
+    batch = table(prompts=40)
+    found = judged(noisier(with_columns(batch, **lags(batch)), 0.1 * (batch.sequence_T % 2)))
+    leaning = replace(found, leaning=dict.fromkeys(("stale-weights", "penalty")))
+    assert leaning.leaning_of(Layer.SEMANTIC) == ("penalty",)
+    assert leaning.leaning_of(Layer.INFERENCE_PATH) == ("stale-weights",)
 
 
 def test_a_document_of_an_attribution_is_json():

@@ -126,3 +126,11 @@ def test_what_moves_tokens_seen_before_is_as_large_to_either_side_however_far_si
     evidence = replace(token_evidence(batch), rollout_logprobs_T=np.full(batch.tokens, -200.0), log_ratio_T=far_T)
     up, down = (seen_shift(replace(evidence, log_ratio_T=sign * evidence.log_ratio_T)).shift for sign in (1.0, -1.0))
     assert up.value == pytest.approx(-down.value)
+
+
+@pytest.mark.parametrize(("length", "last", "named"), [(10, 4, {"bos"}), (120, 4, {"bos"}), (120, 40, set())])
+def test_what_is_largest_at_first_tokens_is_bos_unless_completions_show_that_it_lasts(length, last, named):
+    batch = table(prompts=60, length=length)
+    batch = with_columns(batch, cached_tokens=np.zeros(batch.tokens))
+    found = judged(noisier(batch, 0.3 * (batch.position_T < last)))
+    assert found.names & {"bos"} == named

@@ -15,6 +15,7 @@ from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.sample_fit import fit_sample
 from rlaudit.meaning.token_evidence import token_evidence
 
 COOL = Semantics(0.8)
@@ -72,7 +73,9 @@ def test_every_command_names_the_same_cause(name, noise):
 
 def test_a_temperature_that_both_sides_left_out_is_a_fault_of_both():
     world = World(sampled=Semantics(0.6), reported=RAW, trainer=RAW, sequences=64, length=24, vocabulary=100)
-    meaning = identify(simulate_log(world)[1], world.sampled, world.trainer)
+    scored = simulate_log(world)[1]
+    assert fit_sample(scored, world.trainer).differs
+    meaning = identify(scored, world.sampled, world.trainer)
     assert semantic_names(meaning, meaning.figures).in_order == (*RAW_LOGPROBS, "trainer-temperature")
 
 

@@ -22,6 +22,9 @@ class Made:
     records: list[dict] = field(default_factory=list)
     changed: int = 0
     later: int = 0
+    # Tokens that were sampled after a change, and all.
+    after: int = 0
+    tokens: int = 0
 
 
 def _tail(tool):
@@ -62,6 +65,7 @@ def conversations(change="encoded again", dose=0.3, conversations=40, turns=8, s
                 body = words(int(rng.integers(8, 40)))
                 answer = [*think, *body, END]
                 noise = ANOTHER_CONTEXT if after and trainer == "whole" else ROUNDING
+                made.after, made.tokens = made.after + after * len(answer), made.tokens + len(answer)
                 made.records.append(_record(f"{number}.{turn}", sample, sent, answer, noise, rng))
                 if turn + 1 == turns:
                     break

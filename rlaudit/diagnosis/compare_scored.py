@@ -191,7 +191,6 @@ def _prompt_ids(batch: TokenBatch, scorer: Scorer, setup: _Setup, progress: Prog
 
 def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
     """Return the kept outcome, or run the cell now; a process that needs the same cell meanwhile waits for it."""
-    scorer.folder.mkdir(parents=True, exist_ok=True)
     with FileLock(scorer.folder / f"{cell.key}.lock"):
         kept = finished(scorer.folder, cell)
         if isinstance(kept, Damage):

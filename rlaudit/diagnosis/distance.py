@@ -48,6 +48,7 @@ from rlaudit.statistics.measurement.contrast import judge
 from rlaudit.statistics.measurement.measure import Measurement, Tally, all_metrics
 from rlaudit.statistics.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.statistics.measurement.non_inferiority import NonInferiority, non_inferiority
+from rlaudit.statistics.resample import REPLICATES
 
 FLOAT16_CLOSER = 24.0
 # k3, nats: twice the largest that is published of a dense pair in bfloat16 (2.0e-3, below).
@@ -196,7 +197,7 @@ def judge_distance(
     margin: float | None = None,
     reference: Reference | None = None,
     *,
-    replicates: int | None = None,
+    replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Distance:
     """Return how far the candidate is, by the first yardstick that is known. margin: the user's, nats of k3."""
@@ -219,8 +220,7 @@ def judge_distance(
         verdict = felt.verdict if k3.reliable or felt.verdict is Verdict.MISMATCH else Verdict.INCONCLUSIVE
         return Distance(verdict, Yardstick.CONSEQUENCE, tolerated=tolerated, **blank)
     metric = all_metrics()[METRIC]
-    options = {} if replicates is None else {"replicates": replicates}
-    against = non_inferiority(candidate.tally, reference.tally, metric, floor, seed=seed, **options)
+    against = non_inferiority(candidate.tally, reference.tally, metric, floor, replicates=replicates, seed=seed)
     no_farther = against.verdict is Verdict.MATCH
     withheld = no_farther and reference.odd and not (_within(k3, reference.usual) or felt.verdict is Verdict.MATCH)
     return Distance(

@@ -82,7 +82,7 @@ class TokenEvidence:
     def room_T(self) -> Floats:
         """1 - p of the token, the larger of both sides: noise on the logits moves a logprob in proportion to it."""
         smaller_T = np.minimum(self.rollout_logprobs_T, self.rollout_logprobs_T + self.log_ratio_T)
-        room_T: Floats = np.clip(-np.expm1(np.minimum(smaller_T, 0.0)), 0.0, 1.0)
+        room_T: Floats = -np.expm1(np.minimum(smaller_T, 0.0))
         return room_T
 
     @cached_property

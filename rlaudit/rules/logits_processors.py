@@ -41,7 +41,7 @@ from rlaudit.unknown import Unknown
 
 PARAMETERS = ("logit_bias", "allowed_token_ids", "bad_words", "logits_processors")
 STRUCTURED = ("structured_outputs", "guided_decoding")
-NOTHING: tuple[Any, ...] = (None, 0, "", [], {}, (), False)
+NOTHING: tuple[Any, ...] = (None, 0, "", [], {}, ())
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -58,7 +58,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     at = f"a temperature of {heat:g}" if not isinstance(heat, Unknown) else f"the temperature ({heat.reason})"
     applied = " and ".join([at] * hot + [listed(cut)] * bool(cut))
     message = f"{engine_of(audit.after)} returns prompt_logprobs without {applied}, under every logprobs_mode"
-    if audit.migrates and audit.before.is_v1 is False:
+    if audit.before.is_v1 is False:
         message += f"; {engine_of(audit.before)} applied it"
     certain = divides is True and hot and not isinstance(heat, Unknown) and audit.after.is_v1
     severity = Severity.ERROR if certain else Severity.WARNING

@@ -12,6 +12,7 @@ from token_tables import table, with_columns, with_trainer
 from worlds.plant import Dose
 
 from rlaudit import causes
+from rlaudit.causes import history_rendered_anew
 from rlaudit.causes.attribution.attribute import all_causes, attribute, holm_adjusted
 from rlaudit.causes.attribution.cause import Stage
 from rlaudit.laboratory.studies.arms.plan import known_factors
@@ -290,6 +291,24 @@ def test_temperatures_are_told_from_the_top_logprobs_of_both_sides(reported, tra
     )
     found = judged(batch, sampling=Semantics(0.7), trainer=Semantics(trained))
     assert found.names == ({name} if name else frozenset())
+    # A penalty that only the engine applies moves them as well.
+    assert judged(batch, sampling=Semantics(0.7, presence_penalty=0.5), trainer=Semantics(trained)).names == frozenset()
+
+
+def test_what_a_changed_history_does_fades_along_the_turn_that_follows():
+    batch = table(prompts=2)
+    changed_T = batch.sequence_T % 2
+    basis_TK = history_rendered_anew.basis(token_evidence(with_columns(batch, after_a_changed_history=changed_T)))
+    after_KT, fading_KT = basis_TK[changed_T == 1][:40, :1].T, basis_TK[changed_T == 1][:40, 1:].T
+    assert (after_KT == 1.0).all() and (np.diff(fading_KT) < 0).all() and (basis_TK[changed_T == 0] == 0.0).all()
+
+
+def test_what_leans_is_listed_by_its_own_layer():
+    batch = table(prompts=40)
+    found = judged(noisier(with_columns(batch, **lags(batch)), 0.1 * (batch.sequence_T % 2)))
+    leaning = replace(found, leaning=dict.fromkeys(("stale-weights", "penalty")))
+    assert leaning.leaning_of(Layer.SEMANTIC) == ("penalty",)
+    assert leaning.leaning_of(Layer.INFERENCE_PATH) == ("stale-weights",)
 
 
 def test_a_document_of_an_attribution_is_json():

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from logged_tokens import logged
+from scipy.special import log_softmax
 
 from rlaudit.causes import raw_logprobs
 from rlaudit.causes.attribution.cause import NotTested, Signature
@@ -28,3 +30,11 @@ def test_a_ratio_above_one_shows_logprobs_without_the_temperature(temperature):
 
 def test_at_temperature_one_there_is_nothing_to_leave_out():
     assert isinstance(outcome(1.0), NotTested)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_no_temperature_moves_a_token_farther_than_leaving_it_out_does(temperature):
+    logits_TV = np.random.default_rng(0).normal(scale=3.0, size=(500, 50))
+    raw_T, at_temperature_T = log_softmax(logits_TV, axis=1)[:, 0], log_softmax(logits_TV / temperature, axis=1)[:, 0]
+    assert raw_logprobs.beyond_a_temperature(at_temperature_T - raw_T, raw_T, temperature) == 0.0
+    assert raw_logprobs.beyond_a_temperature(100.0 + at_temperature_T - raw_T, raw_T, temperature) == 1.0

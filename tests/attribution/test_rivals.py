@@ -9,9 +9,10 @@ from test_attribute import fading, judged, noisier
 from token_tables import table, with_columns, with_trainer
 
 from rlaudit.causes.attribution.attribute import all_causes
-from rlaudit.causes.attribution.rival_patterns import errs_by_token
+from rlaudit.causes.attribution.rival_patterns import errs_by_token, manifold_apart
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.log_statistics import seen_shift
 from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.statistics.measurement.excess import fit_excess
 
@@ -92,7 +93,7 @@ def test_growth_of_a_token_id_or_where_contexts_grow_sharper_names_no_quantised_
     of_id = np.random.default_rng(1).standard_normal(500)[batch.token_id_T]
     moved = noisier(batch, 0.05 * grown_T)
     found = judged(with_trainer(batch, np.minimum(moved.trainer_logprobs_T + 0.15 * grown_T * of_id * room_T, 0.0)))
-    assert "quantised-kv" not in found.names and OTHER_WEIGHTS in found.fits
+    assert "quantised-kv" not in found.names and {"penalty", OTHER_WEIGHTS} <= set(found.fits)
 
 
 @pytest.mark.parametrize("name", sorted(all_causes()))
@@ -109,3 +110,27 @@ def test_an_error_that_all_tokens_have_in_common_is_of_no_token_id(shared):
     moved = replace(token_evidence(batch), log_ratio_T=error_T * room_T)
     excess = fit_excess(moved.log_ratio_T, moved.room_T, moved.cluster_T, {})
     assert errs_by_token(moved.with_excess(excess)) is not shared
+
+
+def test_how_much_larger_typical_squares_are_is_measured_against_the_other_tokens_alone():
+    batch = table(prompts=60)
+    ours_T = batch.sequence_T % 2 == 0
+    found = manifold_apart(token_evidence(noisier(batch, 0.3 * ours_T + 0.1)), ours_T, ~ours_T)
+    assert found.value == pytest.approx(np.log(16.0), abs=0.5)
+
+
+def test_what_moves_tokens_seen_before_is_as_large_to_either_side_however_far_single_tokens_are():
+    batch = table(prompts=60)
+    batch = with_columns(batch, seen_before=batch.token_id_T % 2 == 0)
+    far_T = 5.0 * np.random.default_rng(0).exponential(size=batch.tokens)
+    evidence = replace(token_evidence(batch), rollout_logprobs_T=np.full(batch.tokens, -200.0), log_ratio_T=far_T)
+    up, down = (seen_shift(replace(evidence, log_ratio_T=sign * evidence.log_ratio_T)).shift for sign in (1.0, -1.0))
+    assert up.value == pytest.approx(-down.value)
+
+
+@pytest.mark.parametrize(("length", "last", "named"), [(10, 4, {"bos"}), (120, 4, {"bos"}), (120, 40, set())])
+def test_what_is_largest_at_first_tokens_is_bos_unless_completions_show_that_it_lasts(length, last, named):
+    batch = table(prompts=60, length=length)
+    batch = with_columns(batch, cached_tokens=np.zeros(batch.tokens))
+    found = judged(noisier(batch, 0.3 * (batch.position_T < last)))
+    assert found.names & {"bos"} == named

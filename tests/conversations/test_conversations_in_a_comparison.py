@@ -25,6 +25,8 @@ def test_a_trainer_that_scores_behind_other_tokens_is_named_by_its_cause(change,
     code, report = compared(made)
     (table,) = report["comparisons"]
     assert (code, report["layers"][0]["cause"]) == (1, "history-rendered-anew")
+    after = f"turns after a changed history ({100 * made.after / made.tokens:.0f} % of all tokens)"
+    assert after in report["layers"][0]["because"]
     assert (table["conversations"]["changed"], table["conversations"]["turns"]) == (made.changed, 320)
     assert table["conversations"]["k3_after"]["low"] > 10 * table["conversations"]["k3_others"]["high"]
 

@@ -130,6 +130,7 @@ def test_sampled_logprobs_alone_match_nothing_and_say_what_they_cannot_tell():
 def test_few_tokens_are_inconclusive():
     found = compared(logged(prompts=4, samples=1, length=10, noise=1e-3))
     assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    assert "300 prompts without a clipped one rule out 1 %" in found.layers[1].next
 
 
 def test_shifted_sequences_are_named_and_in_no_figure():

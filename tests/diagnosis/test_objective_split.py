@@ -97,6 +97,11 @@ def test_a_few_far_tokens_are_masked():
     assert found.recommendation.cost.touched == pytest.approx(0.01, abs=0.01)
 
 
+def test_many_far_tokens_are_truncated():
+    found = recommended(objective_split(rollouts(backend=0.005, outliers=0.2)), MATCH)
+    assert found.recommendation.correction == "tis"
+
+
 def test_sequences_that_drift_while_tokens_stay_in_range_are_corrected_as_sequences():
     found = recommended(objective_split(rollouts(backend=0.01, drift=0.05)), MATCH)
     assert found.recommendation.correction == "sequence"

@@ -78,6 +78,10 @@ def test_what_a_v0_heeds_is_possible_although_the_v1_of_the_release_does_not() -
     assert (v1.possible, v1.since, v0.possible) == (False, "0.11.1", True)
 
 
+def test_without_a_remedy_nothing_is_written() -> None:
+    assert written("0.18.1", [], "of a test") is None
+
+
 def test_each_form_says_what_it_cannot_hold() -> None:
     remedies = [(remedy_of(Treatment("0.13.0"), *one), "removes the mismatch")
                 for one in (("cudagraphs", "off"), ("batch-invariance", "on"), ("prefix-caching", "off"))]  # fmt: skip

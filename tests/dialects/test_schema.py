@@ -112,6 +112,13 @@ def test_a_fault_is_named_with_line_and_key(tmp_path: Path, said: str, line: int
     assert any(one.startswith(f"{path}:{line}: ") and what in one for one in found), found
 
 
+def test_a_dialect_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "toy.yaml"
+    path.write_text(f"{HEAD}engine: ]\n")
+    with pytest.raises(RlauditError, match=r"toy\.yaml:7: "):
+        spec_at(path)
+
+
 def test_a_dialect_that_is_named_runs_no_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, config = tmp_path / "toy.yaml", tmp_path / "run.yaml"
     path.write_text(f"{HEAD}hooks: [refused_signs]\n")

@@ -15,6 +15,8 @@ from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.sample_fit import fit_sample
+from rlaudit.meaning.token_evidence import token_evidence
 
 COOL = Semantics(0.8)
 LIKE_BFLOAT16, LIKE_FLOAT32 = 0.2, 1e-3
@@ -67,3 +69,19 @@ def test_every_command_names_the_same_cause(name, noise):
     by_logs = compare([batch], requested, world.trainer, settings).layers[0]
     print("LOGS", name, noise, by_logs.verdict, by_logs.cause)
     assert set(by_logs.causes) <= set(causes) or by_logs.causes == ("hidden sampling parameters",)
+
+
+def test_a_temperature_that_both_sides_left_out_is_a_fault_of_both():
+    world = World(sampled=Semantics(0.6), reported=RAW, trainer=RAW, sequences=64, length=24, vocabulary=100)
+    scored = simulate_log(world)[1]
+    assert fit_sample(scored, world.trainer).differs
+    meaning = identify(scored, world.sampled, world.trainer)
+    assert semantic_names(meaning, meaning.figures).in_order == (*RAW_LOGPROBS, "trainer-temperature")
+
+
+def test_scored_tokens_are_compared_under_what_the_engine_reports():
+    world, _ = MEANINGS["raw"]
+    batch, scored = simulate_log(replace(world, noise=LIKE_FLOAT32, sequences=64, length=24, vocabulary=100))
+    meaning = identify(scored, world.sampled, world.trainer)
+    assert token_evidence(batch, trainer=world.trainer).k2 > 1e-2
+    assert token_evidence(batch, trainer=world.trainer, scored=scored, meaning=meaning).k2 < 1e-4

@@ -63,6 +63,13 @@ def test_what_may_have_been_in_force_is_said_by_name(weaker, unseen):
     assert (NO_SUCH_FIGURE[Deviation.TOP_K] in said) == (unseen is Deviation.TOP_K)
 
 
+@pytest.mark.parametrize(("reported", "alike"), [((0.12, 0.3), True), ((0.0, 0.09), False), ((0.21, 0.3), False)])
+def test_tokens_lie_as_far_from_both_sides_if_what_shows_of_them_overlaps(reported, alike):
+    surely = replace(estimate(0.1, 0.2), ln_p=-50.0, left_K=np.full(8, 0.15), ln_p_left_K=np.full(8, -50.0))
+    trainer = replace(CLOSE, step=surely)
+    assert Siblings(replace(CLOSE, step=estimate(*reported)), trainer, ()).alike is alike
+
+
 def test_what_lies_where_siblings_hold_too_little_may_have_been_cut_and_more_samples_would_tell():
     flat = replace(CLOSE, flat=0.03)
     assert smallest_of([flat]).mass == pytest.approx(0.04)

@@ -88,6 +88,7 @@ def test_paired_intervals_cover_the_planted_difference() -> None:
     ("low", "high", "reliable", "verdict"),
     [
         (-0.5, 0.9, True, Verdict.MATCH),
+        (-1.0, 1.0, True, Verdict.MATCH),
         (1.1, 2.0, True, Verdict.MISMATCH),
         (-2.0, -1.1, True, Verdict.MISMATCH),
         (0.5, 1.5, True, Verdict.INCONCLUSIVE),

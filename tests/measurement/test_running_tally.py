@@ -100,3 +100,10 @@ def test_tallies_and_running_tallies_hold_the_same_sums():
     whole = tally(pairs)
     for columns, sums_PJ in running.tally().sums.items():
         np.testing.assert_array_equal(sums_PJ, whole.sums[columns])
+
+
+def test_prompts_with_few_gaps_are_handed_on_as_a_range_wherever_it_begins():
+    pairs = honest_pairs(1, prompts=60)
+    running = RunningTally(60)
+    running.add(running.part(pairs.keep(np.isin(pairs.prompt_S[pairs.sequence_T], [40, 41, 43]))))
+    assert running.compact().prompts.tolist() == [40, 41, 42, 43]

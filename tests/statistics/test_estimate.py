@@ -59,3 +59,8 @@ def test_the_difference_of_two_means_has_the_error_of_both():
     found = estimate_of(np.concatenate([sums(first), sums(second)], axis=1))
     assert found.value == pytest.approx(0.6, abs=0.02)
     assert (found.high - found.low) / 3.92 == pytest.approx(0.1 * np.sqrt(2 / 400), rel=0.15)
+
+
+def test_an_estimate_is_as_certain_in_any_unit():
+    values_P = 0.3 + 0.3 * np.random.default_rng(4).standard_normal(30)
+    assert estimate_of(sums(1e-200 * values_P)).ln_p == pytest.approx(estimate_of(sums(values_P)).ln_p)

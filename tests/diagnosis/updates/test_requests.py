@@ -29,6 +29,7 @@ def test_every_way_to_end_is_counted_once() -> None:
         "leaked_tokens": 0,
     }
     assert not count.in_order
+    assert count.ends == {"completed": 1, "aborted": 1, "truncated": 1, "duplicated": 2, "lost": 1, "failed": 1}
 
 
 def test_an_abort_is_in_order() -> None:

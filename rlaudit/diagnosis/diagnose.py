@@ -219,8 +219,8 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     lines = []
     for (block_name, name), arm in run.arms.items():
         if arm.failure is not None:
-            state = arm.status if arm.status == arm.failure.boundary else f"{arm.status} ({arm.failure.boundary})"
-            lines.append(f"block {block_name!r}: the arm {name!r} has no figures ({state}): {arm.failure.message}")
+            what = "is unsupported here" if arm.status == "unsupported" else f"failed ({arm.failure.boundary})"
+            lines.append(f"block {block_name!r}: the arm {name!r} {what}: {arm.failure.message}")
     lines += [run.ended_early] if run.ended_early else []
     lines += [f"block {name!r} was not run: {reason}" for name, reason in run.plan.left_out.items()]
     lines += [

@@ -53,7 +53,7 @@ def test_a_failed_arm_names_its_boundary_and_its_root_cause(ill: Run, name: str,
     assert arm["error"]["boundary"] == boundary
     assert words in arm["error"]["message"]
     assert "\n" not in arm["error"]["message"]
-    assert f"{name}, failed ({boundary}): " in "\n".join(ill.report["not_seen"])
+    assert f"{name!r} failed ({boundary}): " in "\n".join(ill.report["not_seen"])
     assert words in ill.stdout
 
 

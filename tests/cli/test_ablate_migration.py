@@ -225,7 +225,7 @@ def test_what_the_workers_loaded_and_ran_stands_in_the_report_of_every_arm(migra
 
 
 def test_what_differs_between_engines_is_told_per_arm_and_what_does_not_once(migration: Run) -> None:
-    text = migration.stdout.split("what its engines run with", 1)[1].split("\n\n", 1)[0]
+    text = migration.stdout.split("settings in effect, read from", 1)[1].split("\n\n", 1)[0]
     assert re.search(r"attention +TORCH_SDPA: reference; CPU_ATTN: all others", text)
     assert text.count("weights = float32") == 1
     assert "weights = float32" in text.split("all arms, numbers:", 1)[1]

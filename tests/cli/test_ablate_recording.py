@@ -116,7 +116,7 @@ def test_what_was_recorded_stands_beside_the_reference(replayed: Run) -> None:
     assert recorded_arm["semantics"]["verdict"] == reference["semantics"]["verdict"] == "match"
     assert recorded_arm["measurements"]["k3"]["tokens"] == PROMPTS * SAMPLES * TOKENS
     assert replayed.report["arms"][0]["name"] == "recorded"
-    assert "Recorded tokens, replayed" in replayed.stdout
+    assert "recorded tokens, replayed" in replayed.stdout
 
 
 def test_a_replay_goes_on_from_what_is_there_also_where_it_was_moved_to(

@@ -33,7 +33,7 @@ def test_a_command_that_starts_vllm_ends_with_its_own_code_and_output(tmp_path):
 def test_what_is_missing_is_said(tmp_path):
     said = record(tmp_path, "--into", "out", "--", *python("import vllm")).stderr
     # The stand-in hooks nothing.
-    assert "rlaudit knows for it: engine configuration, requests, tokens" in said
+    assert "rlaudit watches: engine configuration, requests, tokens" in said
     assert "tokens (the limit is reached)" in said
     assert "1 of 1 process did not end in order" in said
 

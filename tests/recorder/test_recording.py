@@ -139,7 +139,7 @@ def test_what_the_recorder_says_itself_is_passed_on(tmp_path: Path) -> None:
     process.put("dropped", what="tokens", why="the limit of 10 bytes is reached")
     process.put("failed", hook="load_weights", error="ValueError: x")
     missing = said(process.write())
-    assert "pauses were not recorded" in missing
+    assert "could not record pauses" in missing
     assert "the limit of 10 bytes is reached" in missing
     assert "failed in load_weights" in missing
 

@@ -72,7 +72,7 @@ def test_no_figure_is_lost_at_any_width_and_no_line_is_wider(document: Report, w
 
 def test_an_arm_that_the_engine_refused_is_named_with_the_engines_words(document: Report) -> None:
     report = text.render(document, None)
-    assert "batch-invariance=on' has no figures (unsupported): " in report
+    assert "batch-invariance=on' is unsupported here: " in report
     assert "requires an attention backend" in report
 
 

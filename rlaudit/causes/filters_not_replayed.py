@@ -53,8 +53,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     leans = below and (surely or excess.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
     because = (
         f"mean ratio - 1 = {excess.value:+.3g}, and tokens of one sign make {100 * one_sided:.0f} % of the squared "
-        "log ratio. "
-        "Filters do this; rounding gives both signs"
+        "log ratio. Filters do this; rounding gives both signs"
     )
     return logged_signature(excess, "mean ratio - 1", named, because, leans)
 

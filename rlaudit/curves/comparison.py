@@ -207,8 +207,7 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
         unseen = f"{'of a factor ' * separation.in_logs}below {separation.resolution:.2g}"
         because = (
             f"the test statistic stays at {separation.statistic:.1f}, below its limit of {separation.threshold:.1f}. "
-            "A lasting "
-            f"difference {unseen} would not be seen"
+            f"A lasting difference {unseen} would not be seen"
         )
         return replace(result, outcome=Outcome.NOT_SEPARATED, because=because)
     at_once = separation.at_first and averaged == 1 and bool(ends[0] <= LAST_STEP_BEFORE_UPDATES)

@@ -236,8 +236,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     lines += sorted(unengaged)
     lines += [
         f"block {block.plan.name!r}, arm {name!r}: {arm.impossible_tokens} of {arm.scored.tokens} tokens were left "
-        "out of "
-        "figures. The trainer's filters cut these tokens off, so they have no ratio"
+        "out of figures. The trainer's filters cut these tokens off, so they have no ratio"
         for block in blocks
         for name, arm in block.measured.items()
         if arm.impossible_tokens

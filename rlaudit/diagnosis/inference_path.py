@@ -191,10 +191,9 @@ def _by_rounding(path: InferencePath, distance: Distance, provided: str, evidenc
         falsifier = f"k3 is above {ORDINARY:g} nats with more tokens"
     else:
         because = (
-            f"k3 {_with_interval(distance.k3)} nats is more than most healthy {usual.dtype} engines show "
-            f"(up to {ORDINARY:g}), but perhaps not more than all of them (up to {usual.high:g}). This mismatch "
-            f"moves {moved}. "
-            "A fault without a pattern would look the same"
+            f"k3 {_with_interval(distance.k3)} nats is more than most healthy {usual.dtype} engines show (up to "
+            f"{ORDINARY:g}), but perhaps not more than all of them (up to {usual.high:g}). This mismatch moves "
+            f"{moved}. A fault without a pattern would look the same"
         )
         step = "compare with today's engine (--before ROLLOUTS), or set your margin (--margin)"
         falsifier = ""
@@ -223,8 +222,7 @@ def _not_rounding(verdict: Verdict, distance: Distance, attribution: Attribution
         return FEW_TOKENS
     return (
         f"the k3 of {_with_interval(distance.k3)} nats may be more than rounding makes (in most engines up to "
-        f"{ORDINARY:g}, "
-        f"in none over {usual.high:g})"
+        f"{ORDINARY:g}, in none over {usual.high:g})"
     )
 
 

@@ -149,8 +149,7 @@ def _nothing_found(felt: Consequence) -> str:
     if felt.noticed:
         return (
             "rounding alone usually moves as many tokens as here out of PPO's and GSPO's clip ranges, and you did "
-            "not state "
-            "your clip range"
+            "not state your clip range"
         )
     return (
         f"a mismatch that clips more than {100 * felt.most:.1f} % would show here, and none shows. So no correction "

@@ -53,8 +53,7 @@ class Broken(StrEnum):
 
     COPIES = (
         "samples of one prompt have the same tokens for longer than separate draws do. Possible reasons: one seed "
-        "for all, "
-        "one completion logged twice, a greedy sampler, or words that were not drawn"
+        "for all, one completion logged twice, a greedy sampler, or words that were not drawn"
     )
     OTHER_CONTEXTS = (
         "samples of one prompt have different reported distributions, so the engine used other prompts or weights "

@@ -104,8 +104,7 @@ def mismatch_in_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     return Conclusion(
         cause,
         f"the sampler draws likely tokens {sharper} often than {whose}: {_as_seen(side)}. "
-        f"{like[0].upper()}{like[1:]}{but}. "
-        f"Basis: {_size(side)}",
+        f"{like[0].upper()}{like[1:]}{but}. Basis: {_size(side)}",
         "in new samples of a prompt, two samples draw the same token as often as the logprobs say",
         step,
     )

@@ -177,8 +177,7 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
                 "difference "
                 f"({_test_line(figures.tests[0])}; {size})",
                 "on new tokens the mean ratio differs from 1 by over 1 %, other sampling parameters halve the "
-                "misfit, or a "
-                "support test shows a filter (p below 1e-6)",
+                "misfit, or a support test shows a filter (p below 1e-6)",
             )
 
 

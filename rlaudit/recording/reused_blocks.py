@@ -192,8 +192,7 @@ def stale_sentences(reused: Collection[Reused]) -> Iterator[str]:
         most = max(sequence.outlived for sequence in stale)
         yield (
             f"{len(stale)} of {len(reused)} sequences went on from {stale_tokens} cached prompt tokens that older "
-            "weights "
-            f"had computed. These cached tokens had outlived up to {most} updates"
+            f"weights had computed. These cached tokens had outlived up to {most} updates"
         )
     elif cached and not unknown:
         yield f"none of {cached} cached prompt tokens was computed by older weights than the tokens that follow"

@@ -71,14 +71,13 @@ def cost(report: "Report") -> list[str]:
     lines = [
         f"{run.seconds / 60:.1f} min; {run.cells_run} cells run, {run.cells_kept} reused from an earlier run; "
         f"peak memory of a cell {run.peak_memory_mib / 1024:.1f} GiB",
-        f"{counted(run.sequences_sampled, 'sequence')} sampled; "
-        f"the trainer scored the {run.sequences_scored} distinct ones",
+        f"{counted(run.sequences_sampled, 'sequence')} sampled; the trainer scored the {run.sequences_scored} "
+        "distinct ones",
     ]
     lines += [damaged(run.damaged)] if run.damaged else []
     lines += [
         f"noise of the trainer ({floor.trainer}): {counted(floor.sequences, 'sequence')} scored alone and again in "
-        "their "
-        f"batch differ by mean |d| = {number(floor.mean_abs)}, max |d| = {number(floor.max_abs)}, k3 = "
+        f"their batch differ by mean |d| = {number(floor.mean_abs)}, max |d| = {number(floor.max_abs)}, k3 = "
         f"{number(floor.k3)}"
         for floor in run.micro_batch_floors
     ]

@@ -17,8 +17,7 @@ ASSUMPTIONS = (
     "assumed: both runs begin at the same checkpoint, would follow the same curve without the change, and log evenly "
     "spaced steps",
     "assumed: noise is an AR(1) over steps, plus a slow AR(1) that is another one in each seed. Its size may change "
-    "along "
-    "the run",
+    "along the run",
     "assumed: the curves are finished and tested once; repeated tests of a growing run raise more false alarms",
 )
 ONE_REFERENCE = (

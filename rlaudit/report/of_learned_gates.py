@@ -35,12 +35,10 @@ def document_of(gates: GateSet, run: Run | None, fail: bool) -> "Report":
             notes=gates.notes,
             method=[
                 f"a new run of the same stack exceeds any of these limits with a probability of {gates.alpha:g} at "
-                "most. This "
-                f"is {100 * gates.confidence:.0f} % sure",
+                f"most. This is {100 * gates.confidence:.0f} % sure",
                 "limits are tolerance bounds of medians over steps, so that single spikes decide nothing",
-                "assumed: the learning runs differ only in their seeds. The new run has the same recipe and the same "
-                "steps, and "
-                "differs only in the change that is judged",
+                "assumed: the learning runs differ only in their seeds. The new run has the same recipe and the "
+                "same steps, and differs only in the change that is judged",
             ],
         ),
     }

@@ -67,8 +67,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         today = f"{name} {before.oldest}" if pinned else f"{name} before {before.newest}"
         message = (
             f"vLLM {audit.before.version} runs with {today}, vLLM {audit.after.version} only with {name} "
-            f"{after.oldest} or later. "
-            f"Upgrade vLLM and {name} together, and read the changelog of {name}. Source: {after.because}."
+            f"{after.oldest} or later. Upgrade vLLM and {name} together, and read the changelog of {name}. Source: "
+            f"{after.because}."
         )
         if copy is not None:
             message += (

@@ -52,9 +52,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         return
     message = (
-        f"{samplers} start with the same seed {seed} in vLLM {audit.after.version}, "
-        "so equal batches of equal prompts give equal samples. "
-        "Give each engine its own seed, or send a seed with every request."
+        f"{samplers} start with the same seed {seed} in vLLM {audit.after.version}, so equal batches of equal prompts "
+        "give equal samples. Give each engine its own seed, or send a seed with every request."
     )
     yield RULE.finding(audit, Severity.WARNING, SETTING, message, by=("replicas",))
 

@@ -44,8 +44,8 @@ def ask(server: Server, seen: Observations) -> Checked:
     return Checked(
         found=depends,
         answer=f"with a cold and a warm cache logprobs differ by at most {max(cached):.2g} nats, alone and among "
-        "other requests "
-        f"by {max(crowded):.2g}, and equal requests by {max(noise):.2g}{': more than noise' if depends else ''}{hits}",
+        f"other requests by {max(crowded):.2g}, and equal requests by "
+        f"{max(noise):.2g}{': more than noise' if depends else ''}{hits}",
         figures=figures,
     )
 

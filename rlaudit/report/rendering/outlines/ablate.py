@@ -201,8 +201,7 @@ def _arms(report: "Report", block: str) -> list[Block]:
     repeats = next((part.repeats for part in report.get("blocks", ()) if part.name == block), None) or {}
     lines += [
         f"arm {short_name(name)!r}: bytes differ from the first run in {interval(share)} of "
-        f"{counted(share.tokens, 'token')} "
-        "that both sampled"
+        f"{counted(share.tokens, 'token')} that both sampled"
         for name, share in repeats.items()
     ]
     title = f"Block {block!r}: rollout against trainer, arm by arm (95 % intervals over prompts)"

@@ -42,8 +42,6 @@ NOT_AS_SENT = "weights-not-as-sent"
 LAYER_1_FIRST = "fix layer 1 (semantic) first"
 # What an open semantic layer leaves open.
 PROVIDED = "if both sides' logprobs mean the same, "
-# As reports before 0.5 begin.
-FORMERLY_PROVIDED = "if the logprobs mean the same, "
 # At most so many reasons why causes could not be tested are shown; the report's JSON has all.
 SHOWN = 4
 # At most so many causes are named if they were all left for one reason.

@@ -5,7 +5,6 @@ So a word is public if some release offers it as a choice, or it is one of the f
 """
 
 import re
-from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TypedDict
@@ -14,7 +13,7 @@ import yaml
 
 from rlaudit.recording.shipped.rlaudit_recorder import PACKAGES, WORKER_METHODS
 from rlaudit.vllm.config_objects import RENAMED
-from rlaudit.vllm.facts import FIELDS, facts
+from rlaudit.vllm.facts import facts
 
 _WORD = re.compile(r"[A-Za-z][\w.&-]*")
 
@@ -32,16 +31,7 @@ def public_words() -> Public:
     listed = {section: text.split() for section, text in listed.items()}
     words = {*listed.pop("words"), *listed.pop("methods"), *WORKER_METHODS, *PACKAGES}
     names = {*chain.from_iterable(listed.values()), *RENAMED}
-    for name, choices in _declared():
+    for name, choices in facts().accepted_words():
         names.update(name.split("."))
         words.update(filter(_WORD.fullmatch, choices))
     return {"words": sorted(words), "names": sorted(names)}
-
-
-def _declared() -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield each field of any release with the words that it accepts, as often as they changed."""
-    for name, history in chain.from_iterable(facts().histories(kind).items() for kind in FIELDS):
-        for _, value in history:
-            if value is not None:
-                _, _, _, *choices = value
-                yield name, choices

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.causes.attribution.attribute import all_causes
 from rlaudit.curves.order import Precedence
-from rlaudit.diagnosis.inference_path import FORMERLY_PROVIDED, PROVIDED
+from rlaudit.diagnosis.inference_path import PROVIDED
 from rlaudit.diagnosis.judgement import counted, exit_code_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
@@ -192,7 +192,7 @@ def _next(worst: Judgement, source: FinishedDocument, sources: Sequence[Finished
 def _held_back(judged: Judgement, before: Judgement) -> Judgement:
     """Withhold a layer's verdict: it is judged only if the one before it is clean."""
     if before.verdict == Verdict.INCONCLUSIVE and judged.layer != Layer.OBJECTIVE:
-        if judged.because.startswith((PROVIDED, FORMERLY_PROVIDED)):
+        if judged.because.startswith(PROVIDED):
             return judged
         return replace(judged, because=f"if the {before.layer} layer matches, {judged.because}")
     return replace(

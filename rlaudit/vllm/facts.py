@@ -68,6 +68,12 @@ class Facts:
             return {names[int(rank)]: fields[names[int(rank)]] for rank in numbers[ORDER].split()}
         return fields
 
+    def accepted_words(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield each field of any release with the words that it accepts, as often as they changed."""
+        for kind in FIELDS:
+            for name, history in self.histories(kind).items():
+                yield from ((name, words) for _, value in history if value is not None for _, _, _, *words in [value])
+
     def lifetime(self, kind: str, name: str) -> tuple[str, str] | None:
         """Return the first and the last release with a name; None if no release has it."""
         history = self.histories(kind).get(name)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from documents import ablation, records
 
+from rlaudit.report.rendering.outlines import ablate
 from rlaudit.report.rendering.outlines.ablate import by_value, loaded_engines
 
 FEATURES: dict[str, str | None] = {
@@ -34,6 +35,11 @@ def document() -> dict[str, Any]:
         arm["loaded"] = {"features": features, "because": because, "failed": {}, "ran": RAN}
         arm["batch_probe"] = {**SAME, "identical": not reference}
     return found
+
+
+def test_each_label_of_what_workers_report_has_a_kind() -> None:
+    kinds = [label for labels in ablate.KINDS.values() for label in labels]
+    assert sorted(kinds) == sorted([*ablate.LABELS.values(), *ablate.RAN])
 
 
 def test_differences_name_their_arms_and_the_rest_is_said_once(document: dict[str, Any]) -> None:
